@@ -1,0 +1,169 @@
+"""Apache Kafka's jars: which they are (`kafka.lock`), and a checked copy of each in a cache that runs share."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import requests
+import tenacity
+
+from deploy.local.errors import StackError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeAlias
+
+    from jgo.maven import MavenContext
+
+    Download: TypeAlias = Callable[["Jar", Path], Path]
+
+LOCK = Path(__file__).with_name("kafka.lock")
+
+# Kafka's own release adds the second one to the first's dependencies: without it the broker logs nothing. Its "!" keeps
+# its parent POM from managing the versions of what Kafka asks for.
+_ROOTS = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4!")
+_HEADER = """\
+# Apache Kafka and all that it runs on: group:artifact:version sha256.
+# Written by `python -m deploy.local lock`; every start checks the jars against it.
+"""
+_AT_ONCE = 8
+_TRIES = 4
+_TIMEOUT_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Jar:
+    """One jar, and what its content must be."""
+
+    coordinate: str
+    sha256: str
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """Read a line of the lock."""
+        coordinate, sha256 = line.split()
+        return cls(coordinate, sha256)
+
+    @property
+    def filename(self) -> str:
+        """`artifact-version.jar`."""
+        _, artifact, version = self.coordinate.split(":")
+        return f"{artifact}-{version}.jar"
+
+
+def locked() -> list[Jar]:
+    """The jars of the lock file."""
+    return [Jar.parse(line) for line in LOCK.read_text().splitlines() if line and not line.startswith("#")]
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept between runs: RATING_LOCAL_CACHE, or a folder in the user's cache."""
+    if chosen := os.environ.get("RATING_LOCAL_CACHE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rating-worker"
+
+
+def fetch(report: Callable[[str], None] = lambda _: None, download: Download | None = None) -> list[Path]:
+    """The paths of all jars, each downloaded if it is missing and checked in any case.
+
+    Every start hashes all 46 MB: that takes less than a tenth of a second, and finds a jar that a full disk or a stray
+    hand has changed before the JVM fails on it in its own words.
+    """
+    jars, folder = locked(), cache_folder() / "jars"
+    folder.mkdir(parents=True, exist_ok=True)
+    with _only_one(folder.parent / "jars.lock"):
+        missing = [jar for jar in jars if not (folder / jar.filename).exists()]
+        if missing:
+            report(f"downloading {len(missing)} jars of Apache Kafka to {folder}")
+            get = partial(_get, folder=folder, download=download or _download)
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                list(pool.map(get, missing))
+    for jar in jars:
+        _check(jar, folder / jar.filename)
+    return [folder / jar.filename for jar in jars]
+
+
+def write_lock(report: Callable[[str], None]) -> None:
+    """Resolve Kafka's dependencies anew and write the lock file from what the registry serves."""
+    with tempfile.TemporaryDirectory() as scratch:
+        context = _maven(Path(scratch))
+        dependencies = [context.create_dependency(root) for root in _ROOTS]
+        inputs, transitive = context.resolver.resolve(dependencies)
+        artifacts = {(d.groupId, d.artifactId, d.version): d.artifact for d in (*inputs, *transitive)}
+        rows = sorted(f"{':'.join(key)} {_sha256(artifact.resolve())}\n" for key, artifact in artifacts.items())
+    LOCK.write_text(_HEADER + "".join(rows))
+    report(f"{len(rows)} jars in {LOCK.name}")
+
+
+def _get(jar: Jar, folder: Path, download: Download) -> None:
+    attempt = tenacity.Retrying(
+        stop=tenacity.stop_after_attempt(_TRIES),
+        wait=tenacity.wait_random_exponential(multiplier=1, max=10),
+        retry=tenacity.retry_if_exception_type((requests.RequestException, OSError, RuntimeError, StackError)),
+        reraise=True,
+    )
+    try:
+        attempt(_get_once, jar, folder, download)
+    except (requests.RequestException, OSError, RuntimeError) as error:
+        raise StackError(
+            f"Kafka: {jar.coordinate} could not be downloaded to {folder} in {_TRIES} tries: {error}. "
+            "See that this machine reaches the Maven registry, then run `python -m deploy.local fetch` again."
+        ) from error
+
+
+def _get_once(jar: Jar, folder: Path, download: Download) -> None:
+    # A fresh folder for each try, since a broken download stays where it was written; renamed only when it's right.
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=folder) as scratch:
+        path = download(jar, Path(scratch))
+        if (found := _sha256(path)) != jar.sha256:
+            raise StackError(
+                f"Kafka: the registry's {jar.coordinate} is not the one that {LOCK.name} names: its SHA-256 is "
+                f"{found}, expected {jar.sha256}. If a proxy stands between, ask it why; nothing was kept."
+            )
+        path.chmod(0o644)
+        path.replace(folder / jar.filename)
+
+
+def _check(jar: Jar, path: Path) -> None:
+    if (found := _sha256(path)) != jar.sha256:
+        raise StackError(
+            f"Kafka: {path} has changed since it was downloaded: its SHA-256 is {found}, {LOCK.name} says "
+            f"{jar.sha256}. Delete the file and run `python -m deploy.local fetch`."
+        )
+
+
+def _download(jar: Jar, scratch: Path) -> Path:
+    path: Path = _maven(scratch).create_dependency(jar.coordinate).artifact.resolve()
+    return path
+
+
+def _maven(repository: Path) -> MavenContext:
+    # Imported here, as only the first start needs it. EnvironmentBuilder would do all in one go, but it looks for a JDK
+    # on another host to sort the jars into modules, which nobody here asks for.
+    try:
+        from jgo.maven import MavenContext, PythonResolver  # noqa: PLC0415
+    except ImportError:
+        raise StackError("Kafka's packages are not installed: pip install '.[local]'") from None
+    return MavenContext(resolver=PythonResolver(), repo_cache=repository, timeout=_TIMEOUT_SECONDS)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _only_one(lock: Path) -> Iterator[None]:
+    """Let one process at a time fill the cache; a killed one lets go."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
