@@ -143,9 +143,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A match that moved ratings: the changes, in order, of the first side and then the second."""
+    """A match that moved ratings.
+
+    Attributes:
+        changes: In order, those of the first side and then those of the second. A side has two if it fell below a floor
+            that restarts.
+        states: Where the first side and the second stand now.
+    """
 
     changes: tuple[Change, ...]
+    states: tuple[PlayerState, PlayerState]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,170 @@
+"""Rating one match: every rule of a policy, in the order in which they act."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from worker.rating.k_factor import choose_k
+from worker.rating.model import Change, PlayerState, Rated, Reason, Unrated
+from worker.rating.rounding import display
+from worker.rating.weight import weigh
+
+if TYPE_CHECKING:
+    from worker.rating.model import Factor, Match, Outcome, Side
+    from worker.rating.policy import Policy
+
+WIN, DRAW, LOSS = 1.0, 0.5, 0.0
+OPPOSITE = {WIN: LOSS, DRAW: DRAW, LOSS: WIN}
+
+UNVERIFIED = "unverified"
+
+GAP_CAP = "gap-cap"
+ROUNDING = "rounding"
+FLOOR = "floor"
+
+
+def rate(match: Match, first: PlayerState, second: PlayerState, earlier_pair_games: int, policy: Policy) -> Outcome:
+    """Rate a match. Both sides are computed from the ratings before it: new = old + K * weight * (score - expected).
+
+    Args:
+        match: Two different players, whose scores are 1 and 0, 0.5 and 0.5 or 0 and 1.
+        first: Where the first side stands before the match.
+        second: Where the second side stands before the match.
+        earlier_pair_games: How many rated matches of the pair precede this one in the policy's window.
+        policy: The version that holds when the match finished.
+
+    Returns:
+        The changes and the new states, or the reason why the match is not rated: `unverified`, or the match type if it
+        weighs nothing.
+
+    Raises:
+        ValueError: A player meets themself, or the scores are no result.
+    """
+    one, other = match.sides
+    if one.id == other.id:
+        raise ValueError(f"match {match.match_id!r}: player {one.id!r} on both sides")
+    if OPPOSITE.get(one.score) != other.score:
+        raise ValueError(f"match {match.match_id!r}: scores {one.score} and {other.score} are no result")
+    if policy.require_verified and not match.verified:
+        return Unrated(UNVERIFIED)
+    weight, factors = weigh(match.match_type, policy.match_types, earlier_pair_games, policy.repeat_pair)
+    if weight == 0:
+        return Unrated(match.match_type)
+    one_changes, one_after = _rate_side(match, one, other.id, first, second.rating, weight, factors, policy)
+    other_changes, other_after = _rate_side(match, other, one.id, second, first.rating, weight, factors, policy)
+    return Rated(one_changes + other_changes, (one_after, other_after))
+
+
+def _rate_side(
+    match: Match,
+    side: Side,
+    opponent_id: str,
+    before: PlayerState,
+    opponent_rating: float,
+    weight: float,
+    factors: tuple[Factor, ...],
+    policy: Policy,
+) -> tuple[tuple[Change, ...], PlayerState]:
+    """Give one side's change, a second one if the floor restarts the player, and where that leaves them."""
+    rule = choose_k(policy.k_factor, before, side.birth_year, match.pool, match.finished_at)
+    expected, capped = policy.expected.score(before.rating, opponent_rating)
+    delta, adjusted = _delta(before.rating, rule.k * weight * (side.score - expected), policy)
+    state = _after_game(before, delta, match, side.score)
+    change = Change(
+        pool=match.pool,
+        player_id=side.id,
+        opponent_id=opponent_id,
+        match_id=match.match_id,
+        reason=Reason.MATCH,
+        version=state.version,
+        before=before.rating,
+        after=state.rating,
+        delta=delta,
+        expected=expected,
+        score=side.score,
+        k=rule.k,
+        k_rule=rule.name,
+        weight=weight,
+        factors=factors,
+        games=state.games,
+        provisional=policy.provisional(state.games),
+        adjusted=(GAP_CAP, *adjusted) if capped else adjusted,
+        title_before=policy.title(before.rating),
+        title_after=policy.title(state.rating),
+        policy=policy.ref,
+        occurred_at=match.finished_at,
+    )
+    floor = policy.floor
+    if floor is None or floor.action != "restart" or state.rating >= floor.at:
+        return (change,), state
+    restart, restarted = _restart(change, state, policy)
+    return (change, restart), restarted
+
+
+def _delta(before: float, delta: float, policy: Policy) -> tuple[float, tuple[str, ...]]:
+    """Bend what the formula gives by rounding and by a floor that clamps, and name what acted."""
+    adjusted: tuple[str, ...] = ()
+    if policy.rounding == "integer":
+        whole = float(display(delta))
+        if whole != delta:
+            delta, adjusted = whole, (ROUNDING,)
+    floor = policy.floor
+    if floor is not None and floor.action == "clamp" and before + delta < floor.at:
+        delta, adjusted = floor.at - before, (*adjusted, FLOOR)
+    return delta, adjusted
+
+
+def _after_game(before: PlayerState, delta: float, match: Match, score: float) -> PlayerState:
+    rating = before.rating + delta
+    last = before.last_played_at
+    return PlayerState(
+        rating=rating,
+        version=before.version + 1,
+        games=before.games + 1,
+        wins=before.wins + (score == WIN),
+        draws=before.draws + (score == DRAW),
+        losses=before.losses + (score == LOSS),
+        peak=max(before.peak, before.rating, rating),
+        last_played_at=match.finished_at if last is None or last < match.finished_at else last,
+    )
+
+
+def _restart(fall: Change, fallen: PlayerState, policy: Policy) -> tuple[Change, PlayerState]:
+    """Take a player who fell below the floor to the start, with no games. No game of its own: it has no K and no score."""
+    delta = policy.start - fallen.rating
+    rating = fallen.rating + delta
+    state = PlayerState(
+        rating=rating,
+        version=fallen.version + 1,
+        games=0,
+        wins=fallen.wins,
+        draws=fallen.draws,
+        losses=fallen.losses,
+        peak=max(fallen.peak, rating),
+        last_played_at=fallen.last_played_at,
+    )
+    change = Change(
+        pool=fall.pool,
+        player_id=fall.player_id,
+        opponent_id=fall.opponent_id,
+        match_id=fall.match_id,
+        reason=Reason.FLOOR,
+        version=state.version,
+        before=fallen.rating,
+        after=rating,
+        delta=delta,
+        expected=None,
+        score=None,
+        k=None,
+        k_rule=None,
+        weight=1.0,
+        factors=(),
+        games=0,
+        provisional=policy.provisional(0),
+        adjusted=(FLOOR,),
+        title_before=fall.title_after,
+        title_after=policy.title(rating),
+        policy=fall.policy,
+        occurred_at=fall.occurred_at,
+    )
+    return change, state

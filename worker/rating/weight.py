@@ -1,0 +1,70 @@
+"""The weight of a match: the product of its factors, shared by both sides. 1 when none applies."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from worker.rating.model import Factor
+from worker.rating.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LONGEST_WINDOW_HOURS = 24 * 366
+FULL = 1.0
+
+
+class RepeatPair(Rule):
+    """Repeat-pair decay: the more often two players meet within a rolling window, the less a match weighs.
+
+    Counted are the pair's earlier rated matches in the same pool that finished less than the window before this one.
+
+    Attributes:
+        window_hours: How far back the window reaches, in hours.
+        full_weight_games: The first so many games in the window weigh 1.
+        factor: Each later game weighs this times the one before.
+        minimum: But never less than this.
+    """
+
+    window_hours: Annotated[float, Field(gt=0, le=LONGEST_WINDOW_HOURS)]
+    full_weight_games: Annotated[int, Field(ge=1)]
+    factor: Annotated[float, Field(gt=0, le=1)]
+    minimum: Annotated[float, Field(gt=0, le=1)]
+
+    @cached_property
+    def window(self) -> timedelta:
+        """The window as a time."""
+        return timedelta(hours=self.window_hours)
+
+    def weight(self, earlier_games: int) -> float:
+        """Give the weight, in [minimum, 1], of a match that `earlier_games` of the pair precede in the window."""
+        excess = earlier_games + 1 - self.full_weight_games
+        return FULL if excess <= 0 else max(self.minimum, self.factor**excess)
+
+
+def weigh(
+    match_type: str, match_types: Mapping[str, float], earlier_games: int, repeat_pair: RepeatPair | None
+) -> tuple[float, tuple[Factor, ...]]:
+    """Give a match's weight and those of its factors that are not 1.
+
+    Args:
+        match_type: As the event has it.
+        match_types: The weight of each type; a type that is not named weighs 1.
+        earlier_games: How many rated matches of the pair precede this one in the window.
+        repeat_pair: The decay, None for no decay.
+    """
+    by_repeat = FULL if repeat_pair is None else repeat_pair.weight(earlier_games)
+    by_type = match_types.get(match_type, FULL)
+    if by_repeat == by_type == FULL:
+        return FULL, ()
+    factors = []
+    if repeat_pair is not None and by_repeat != FULL:
+        why = f"game {earlier_games + 1} of this pair in {repeat_pair.window_hours:g} h"
+        factors.append(Factor("repeat-pair", by_repeat, why))
+    if by_type != FULL:
+        factors.append(Factor("match-type", by_type, f"{match_type} match"))
+    return by_repeat * by_type, tuple(factors)
