@@ -1,8 +1,8 @@
 """Settings from the environment: `RATING_<FIELD NAME>`, each with its unit in the name, bounds and a description.
 
-`load_settings` is the way in for the program, `Settings(...)` with keyword arguments the one for tests. Where a value comes
-from, first hit wins: keyword argument, environment variable, the file that `RATING_<SECRET>_FILE` names (secrets only),
-a file named after the variable in the folder `RATING_SECRETS_DIR`, the default.
+`load_settings` is the way in for the program, `Settings(...)` with keyword arguments the one for tests. Where a value
+comes from, first hit wins: keyword argument, environment variable, the file that `RATING_<SECRET>_FILE` names (secrets
+only), a file named after the variable in the folder `RATING_SECRETS_DIR`, the default.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DATABASE_URL = re.compile(
 
 
 class SettingsError(Exception):
-    """The settings can't be used; the message names each variable at fault, its value (no secret) and what is allowed."""
+    """Unusable settings; the message names each variable at fault, its value (never a secret) and what is allowed."""
 
 
 class Delivery(StrEnum):

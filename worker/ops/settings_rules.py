@@ -66,7 +66,7 @@ RULES = (
     ),
     Rule(
         lambda s: s.shutdown_timeout_s <= s.publish_timeout_s,
-        "a stop must leave time for the flush that is under way: the shutdown timeout must be above the publish timeout",
+        "a stop must leave time for a flush: the shutdown timeout must be above the publish timeout",
         ("shutdown_timeout_s", "publish_timeout_s"),
     ),
     Rule(

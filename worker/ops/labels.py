@@ -1,0 +1,53 @@
+"""The fixed label values of the metrics."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Stage(StrEnum):
+    """A part of a batch's way that is timed by itself."""
+
+    FETCH = "fetch"
+    DECODE = "decode"
+    TRANSACTION = "transaction"  # from begin to the end of the database commit; contains the ones below
+    LOCK = "lock"
+    RATE = "rate"
+    WRITE = "write"
+    PUBLISH = "publish"
+    FLUSH = "flush"
+    COMMIT_DATABASE = "commit_database"
+    COMMIT_KAFKA = "commit_kafka"
+
+
+class RecordOutcome(StrEnum):
+    """What became of a record; every record that was fetched is counted under exactly one."""
+
+    RATED = "rated"
+    UNRATED = "unrated"
+    DUPLICATE = "duplicate"
+    DEAD_LETTERED = "dead-lettered"
+    DROPPED = "dropped"
+
+
+class Duplicate(StrEnum):
+    """Why a match is there already: the record came again after a crash, or the producer sent the match twice."""
+
+    REDELIVERED = "redelivered"
+    RESENT = "resent"
+
+
+class Dropped(StrEnum):
+    """Why a fetched record was not looked at; it is fetched again, or was handled before."""
+
+    STALE_EPOCH = "stale-epoch"
+    BELOW_POSITION = "below-position"
+
+
+class Retry(StrEnum):
+    """What a batch was tried again for."""
+
+    SERIALIZATION = "serialization"
+    DEADLOCK = "deadlock"
+    CONNECTION = "connection"
+    KAFKA = "kafka"

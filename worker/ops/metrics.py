@@ -1,0 +1,267 @@
+"""What the worker counts and times, named `rating_*`, on a registry that is passed in.
+
+Labels are few and bounded: outcomes, reasons, stages, policies, partitions. Never a player, a match or an event id.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING, Self
+
+from prometheus_client import Counter, Gauge, GCCollector, Info, PlatformCollector, ProcessCollector
+
+from worker import __version__
+from worker.ops.histogram import OTHER, BulkHistogram, Series
+from worker.ops.labels import Dropped, Duplicate, RecordOutcome, Retry, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from datetime import datetime
+    from types import TracebackType
+
+    from prometheus_client import CollectorRegistry
+
+    from worker.ops.health import Health
+    from worker.rating.model import Change
+
+__all__ = ["Dropped", "Duplicate", "Metrics", "RecordOutcome", "Retry", "Stage", "Timer"]
+
+_MOST_REASONS = 100
+_STAGE_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_AGE_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)
+_BATCH_BOUNDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
+_K_BOUNDS = (10, 16, 20, 24, 32, 40, 50, 64, 80, 128)
+_WEIGHT_BOUNDS = (0, 0.1, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2)
+_DELTA_BOUNDS = (0, 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 64)
+
+
+class Timer:
+    """Times a `with` block into a series, whether it ends well or not."""
+
+    __slots__ = ("_series", "_started")
+
+    def __init__(self, series: Series) -> None:
+        self._series = series
+        self._started = 0.0
+
+    def __enter__(self) -> Self:
+        self._started = time.perf_counter()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._series.observe(time.perf_counter() - self._started)
+
+
+class Metrics:
+    """All metrics of one worker.
+
+    Args:
+        registry: Where they are registered; a registry of its own for each worker, so that two fit in one process.
+
+    Raises:
+        ValueError: If the registry already holds a worker's metrics.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self._records = Counter(
+            "rating_records",
+            "Records by what became of them, with the reason where there are several.",
+            ("outcome", "reason"),
+            registry=registry,
+        )
+        self._record_series: dict[tuple[RecordOutcome, str], Counter] = {}
+        self._published = Counter("rating_published_changes", "Rating changes that were published.", registry=registry)
+        self._stages = BulkHistogram(
+            "rating_stage_seconds",
+            "Time that a batch spent in each stage; `transaction` contains lock, rate, write and commit_database.",
+            _STAGE_BOUNDS,
+            label="stage",
+            values=Stage,
+            registry=registry,
+        )
+        self._batch_time = BulkHistogram(
+            "rating_batch_seconds",
+            "Time from a batch in hand to its offsets committed.",
+            _STAGE_BOUNDS,
+            registry=registry,
+        ).series()
+        self._batch_size = BulkHistogram(
+            "rating_batch_records", "Records in a batch.", _BATCH_BOUNDS, registry=registry
+        ).series()
+        self._since_finished = BulkHistogram(
+            "rating_finished_to_acknowledged_seconds",
+            "Age of a match, from the end of play to its changes acknowledged by Kafka.",
+            _AGE_BOUNDS,
+            registry=registry,
+        ).series()
+        self._since_produced = BulkHistogram(
+            "rating_produced_to_acknowledged_seconds",
+            "Age of a record, from its Kafka timestamp to its changes acknowledged by Kafka.",
+            _AGE_BOUNDS,
+            registry=registry,
+        ).series()
+        self._k = BulkHistogram(
+            "rating_k_points", "K of rated changes, in rating points.", _K_BOUNDS, label="policy", registry=registry
+        )
+        self._weight = BulkHistogram(
+            "rating_weight_ratio",
+            "Weight of rated changes: the product of their factors (repeat-pair decay, match type), 1 if none applies.",
+            _WEIGHT_BOUNDS,
+            label="policy",
+            registry=registry,
+        )
+        self._delta = BulkHistogram(
+            "rating_delta_points",
+            "Size of rating changes without their sign, in rating points.",
+            _DELTA_BOUNDS,
+            label="policy",
+            registry=registry,
+        )
+        self._lag = Gauge(
+            "rating_consumer_lag_records",
+            "Records behind the end of each partition that this worker holds.",
+            ("topic", "partition"),
+            registry=registry,
+        )
+        self._lag_series: dict[tuple[str, int], Gauge] = {}
+        self._assigned = Gauge("rating_assigned_partitions", "Partitions that this worker holds.", registry=registry)
+        retries = Counter("rating_retries", "Batches tried again, by what for.", ("kind",), registry=registry)
+        self._retries = {kind: retries.labels(kind) for kind in Retry}
+        self._fences = Counter("rating_fences", "Previous owners of a partition that were fenced.", registry=registry)
+        self._rebalances = Counter("rating_rebalances", "Rebalances this worker took part in.", registry=registry)
+        self._lost_claims = Counter(
+            "rating_lost_claims", "Batches ended because another worker had claimed a partition.", registry=registry
+        )
+        self._ready = Gauge("rating_ready", "1 when the worker can take matches, 0 when not.", registry=registry)
+        self._progress = Gauge(
+            "rating_last_progress_timestamp_seconds",
+            "When the loop last moved, in seconds since 1970.",
+            registry=registry,
+        )
+        Info("rating_build", "Version of the worker.", registry=registry).info(
+            {"version": __version__, "python": platform.python_version()}
+        )
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        GCCollector(registry=registry)
+
+    def watch(self, health: Health) -> None:
+        """Let readiness and last progress be read off the worker's health at each scrape."""
+        self._ready.set_function(lambda: float(health.ready().ok))
+        self._progress.set_function(lambda: time.time() - health.idle_s())
+
+    # --- records
+
+    def rated(self, records: int = 1) -> None:
+        """Count records whose match moved ratings."""
+        self._count(RecordOutcome.RATED, "", records)
+
+    def unrated(self, reason: str, records: int = 1) -> None:
+        """Count records whose match was recorded and moved nothing."""
+        self._count(RecordOutcome.UNRATED, reason, records)
+
+    def duplicates(self, kind: Duplicate, records: int = 1) -> None:
+        """Count records whose match was there already."""
+        self._count(RecordOutcome.DUPLICATE, kind, records)
+
+    def dead_lettered(self, reason: str, records: int = 1) -> None:
+        """Count records that went to the dead-letter topic; a reason is a short fixed name, never a record's text."""
+        self._count(RecordOutcome.DEAD_LETTERED, reason, records)
+
+    def dropped(self, kind: Dropped, records: int = 1) -> None:
+        """Count records that were fetched and not looked at."""
+        self._count(RecordOutcome.DROPPED, kind, records)
+
+    def published(self, changes: int) -> None:
+        """Count rating changes that Kafka acknowledged."""
+        self._published.inc(changes)
+
+    def changes(self, changes: Iterable[Change]) -> None:
+        """Note K, weight and size of a batch's rating changes, by policy; those without a K (a restart) don't count."""
+        by_policy: defaultdict[str, list[Change]] = defaultdict(list)
+        for change in changes:
+            if change.k is not None:
+                by_policy[change.policy.name].append(change)
+        for policy, rated in by_policy.items():
+            self._k.series(policy).observe_many([change.k for change in rated if change.k is not None])
+            self._weight.series(policy).observe_many([change.weight for change in rated])
+            self._delta.series(policy).observe_many([abs(change.delta) for change in rated])
+
+    # --- time
+
+    def stage(self, stage: Stage | str) -> Timer:
+        """Time a `with` block as a stage.
+
+        Raises:
+            ValueError: If there is no such stage.
+        """
+        return Timer(self._stages.series(Stage(stage)))
+
+    def batch(self, records: int) -> Timer:
+        """Time a `with` block as a whole batch, and note its size in records."""
+        self._batch_size.observe(records)
+        return Timer(self._batch_time)
+
+    def acknowledged(self, finished_at: Iterable[datetime], produced_ms: Iterable[int], *, now_s: float) -> None:
+        """Note how old a batch's matches and records were when their changes were acknowledged.
+
+        A negative age (clocks differ) counts as 0: a histogram's sum must not fall.
+
+        Args:
+            finished_at: When each match ended, aware.
+            produced_ms: Each record's Kafka timestamp, in ms since 1970.
+            now_s: The time of acknowledgement, in seconds since 1970.
+        """
+        self._since_finished.observe_many([max(0.0, now_s - moment.timestamp()) for moment in finished_at])
+        self._since_produced.observe_many([max(0.0, now_s - moment / 1000) for moment in produced_ms])
+
+    # --- partitions
+
+    def assigned(self, partitions: Collection[tuple[str, int]]) -> None:
+        """Count a rebalance, and forget the lag of partitions that this worker does not hold any more.
+
+        Args:
+            partitions: All (topic, partition) that it holds now.
+        """
+        self._rebalances.inc()
+        self.held(partitions)
+
+    def held(self, partitions: Collection[tuple[str, int]]) -> None:
+        """Say which (topic, partition) this worker holds now, outside a rebalance (on revocation, on stop)."""
+        self._assigned.set(len(partitions))
+        for gone in self._lag_series.keys() - set(partitions):
+            topic, partition = gone
+            self._lag.remove(topic, str(partition))
+            del self._lag_series[gone]
+
+    def lag(self, topic: str, partition: int, records: int) -> None:
+        """Say how many records of a partition are still to be read."""
+        series = self._lag_series.get((topic, partition))
+        if series is None:
+            series = self._lag_series[topic, partition] = self._lag.labels(topic, str(partition))
+        series.set(records)
+
+    # --- trouble
+
+    def retried(self, kind: Retry) -> None:
+        """Count a batch that is tried again."""
+        self._retries[kind].inc()
+
+    def fenced(self) -> None:
+        """Count a previous owner that was fenced."""
+        self._fences.inc()
+
+    def lost_claim(self) -> None:
+        """Count a batch that ended because a partition's claim was no longer ours."""
+        self._lost_claims.inc()
+
+    def _count(self, outcome: RecordOutcome, reason: str, records: int) -> None:
+        series = self._record_series.get((outcome, reason))
+        if series is None:
+            if len(self._record_series) >= _MOST_REASONS:
+                reason = OTHER
+            series = self._record_series[outcome, reason] = self._records.labels(outcome, reason)
+        series.inc(records)
