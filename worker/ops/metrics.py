@@ -200,6 +200,10 @@ class Metrics:
         """
         return Timer(self._stages.series(Stage(stage)))
 
+    def took(self, stage: Stage, seconds: float) -> None:
+        """Note how long a stage took that was timed elsewhere."""
+        self._stages.series(stage).observe(seconds)
+
     def batch(self, records: int) -> Timer:
         """Time a `with` block as a whole batch, and note its size in records."""
         self._batch_size.observe(records)

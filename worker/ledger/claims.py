@@ -1,0 +1,62 @@
+"""Claims: Postgres records which worker holds each partition, so that a zombie can't commit what another took over.
+
+aiokafka sends offsets into a transaction without the consumer group's generation, so a worker that was paused between
+its two commits could wake and commit what another has published since. Whoever takes a partition therefore first locks
+its claim, ends the transaction of the id that holds it (fencing), and writes its own id; every batch transaction holds
+its claims until it commits (design, decision 4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from worker.ledger import sql
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    import asyncpg
+
+_SQL = sql.load("claims.sql")
+
+
+class Claims:
+    """The claims of one worker in one consumer group."""
+
+    def __init__(self, pool: asyncpg.Pool[Any], *, group: str, owner: str, acquire_timeout_s: float) -> None:
+        self._pool = pool
+        self._acquire_timeout_s = acquire_timeout_s
+        self.group = group
+        self.owner = owner
+
+    async def take(self, partitions: Iterable[tuple[str, int]], fence: Callable[[str], Awaitable[None]]) -> list[str]:
+        """Claim partitions, fencing whoever holds them; to be called before any record of them is taken.
+
+        Args:
+            partitions: Topic and partition number of each.
+            fence: Ends the open transaction of a transactional id for good; called while the claims are locked, so
+                that no two workers fence each other over one partition.
+
+        Returns:
+            The ids that were fenced.
+        """
+        topics, numbers = _columns(partitions)
+        async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+            await connection.execute(_SQL["add_claims"], self.group, topics, numbers)
+            async with connection.transaction():
+                rows = await connection.fetch(_SQL["lock_claims"], self.group, topics, numbers)
+                others = sorted({row["owner"] for row in rows} - {None, self.owner})
+                for other in others:
+                    await fence(other)
+                await connection.execute(_SQL["take_claims"], self.group, topics, numbers, self.owner)
+        return others
+
+    async def release(self) -> None:
+        """Give up every claim of ours, after the batch in flight is done: then nothing alive is fenced."""
+        async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+            await connection.execute(_SQL["release_claims"], self.group, self.owner)
+
+
+def _columns(partitions: Iterable[tuple[str, int]]) -> tuple[list[str], list[int]]:
+    ordered = sorted(set(partitions))
+    return [topic for topic, _ in ordered], [number for _, number in ordered]

@@ -1,0 +1,66 @@
+"""What can go wrong with Postgres, sorted by what to do about it."""
+
+from __future__ import annotations
+
+import asyncpg
+
+
+class ClaimLostError(Exception):
+    """Another worker holds a partition of this batch: drop the batch, read positions from committed offsets."""
+
+
+class RaceLostError(Exception):
+    """Another worker recorded a match or a player of this batch first: run the batch again."""
+
+
+class LedgerSetupError(Exception):
+    """The database can't be worked with until somebody mends it: says what is wrong and what to do."""
+
+
+# Postgres refuses a value, not the moment: the row would be refused again, so it is found and dead-lettered alone.
+# `ValueError` and `OverflowError` and `TypeError` are asyncpg's own, from encoding an argument (DataError there).
+ROW_REFUSED: tuple[type[Exception], ...] = (
+    asyncpg.DataError,
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.ProgramLimitExceededError,
+)
+
+# Somebody has to mend these; trying again does not help.
+SETUP_FAULTS: tuple[type[Exception], ...] = (
+    asyncpg.InvalidPasswordError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.UndefinedTableError,
+    asyncpg.UndefinedColumnError,
+    asyncpg.UndefinedObjectError,
+    asyncpg.InsufficientPrivilegeError,
+)
+
+# Everything else that Postgres or the way to it can say passes by itself: a restart, a fail-over, a full disk, a
+# deadlock, a time-out. OSError and TimeoutError are the network's.
+PASSING_FAULTS: tuple[type[Exception], ...] = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    RaceLostError,
+    OSError,
+    TimeoutError,
+)
+
+
+def kind_of(error: BaseException) -> str:
+    """Name a passing fault for the retry metric: `deadlock`, `serialization`, `race`, `timeout` or `connection`."""
+    match error:
+        case asyncpg.DeadlockDetectedError():
+            return "deadlock"
+        case asyncpg.SerializationError():
+            return "serialization"
+        case RaceLostError():
+            return "race"
+        case asyncpg.QueryCanceledError() | asyncpg.LockNotAvailableError() | TimeoutError():
+            return "timeout"
+        case asyncpg.PostgresConnectionError() | asyncpg.OperatorInterventionError() | asyncpg.InterfaceError():
+            return "connection"
+        case OSError():
+            return "connection"
+        case _:
+            return "database"

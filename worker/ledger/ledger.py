@@ -1,0 +1,146 @@
+"""The ledger: a connection pool to Postgres, and the batch transaction on it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+import orjson
+
+from worker.ledger.claims import Claims
+from worker.ledger.errors import SETUP_FAULTS, LedgerSetupError
+from worker.ledger.migrate import head_revision
+from worker.ledger.references import References
+from worker.ledger.transaction import BatchTransaction
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from worker.rating.policy_set import PolicySet
+    from worker.settings import Settings
+
+_CLOSE_TIMEOUT_S = 5.0
+
+
+class Ledger:
+    """Postgres as the worker sees it. Open it with `Ledger.open`, close it with `close`."""
+
+    def __init__(self, pool: asyncpg.Pool[Any], settings: Settings, policies: PolicySet) -> None:
+        self.pool = pool
+        self.policies = policies
+        self.references = References(pool, settings.database_acquire_timeout_s)
+        self.claims = Claims(
+            pool,
+            group=settings.consumer_group,
+            owner=settings.transactional_id,
+            acquire_timeout_s=settings.database_acquire_timeout_s,
+        )
+        self._acquire_timeout_s = settings.database_acquire_timeout_s
+
+    @classmethod
+    async def open(cls, settings: Settings, policies: PolicySet) -> Ledger:
+        """Connect, check that the schema is the one of this version, and register the policies.
+
+        Raises:
+            LedgerSetupError: Wrong password, no such database, an unmigrated schema, a changed policy: what is wrong
+                and what to do.
+            OSError, asyncpg.PostgresError: Postgres is away; worth trying again.
+        """
+        pool = await open_pool(settings)
+        ledger = cls(pool, settings, policies)
+        try:
+            async with pool.acquire(timeout=settings.database_acquire_timeout_s) as connection:
+                await check_schema(connection)
+            await ledger.references.register_policies(policies.policies)
+        except BaseException:
+            await ledger.close()
+            raise
+        return ledger
+
+    @asynccontextmanager
+    async def transaction(self, partitions: Iterable[tuple[str, int]]) -> AsyncIterator[BatchTransaction]:
+        """Open the transaction of a batch that came from `partitions`, holding this worker's claims on them.
+
+        It commits when the block ends and rolls back when it raises.
+
+        Raises:
+            ClaimLostError: Another worker has one of the partitions.
+        """
+        async with self.pool.acquire(timeout=self._acquire_timeout_s) as connection, connection.transaction():
+            transaction = BatchTransaction(connection, self.policies, self.references)
+            await transaction.hold_claims(self.claims.group, self.claims.owner, partitions)
+            yield transaction
+
+    async def close(self) -> None:
+        """Close every connection; a peer that does not answer is cut off after a few seconds."""
+        try:
+            await asyncio.wait_for(self.pool.close(), _CLOSE_TIMEOUT_S)
+        except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            self.pool.terminate()
+
+
+async def open_pool(settings: Settings) -> asyncpg.Pool[Any]:
+    """Open a pool with every time-out set: nothing that waits for Postgres waits for ever.
+
+    Raises:
+        LedgerSetupError: Postgres refuses the role, the password or the database.
+        OSError, asyncpg.PostgresError: Postgres is away.
+    """
+    try:
+        return await asyncpg.create_pool(
+            settings.database_url.get_secret_value(),
+            min_size=1,
+            max_size=settings.database_pool_size,
+            timeout=settings.database_acquire_timeout_s,
+            # A little above the server's own limit, which says more when it acts.
+            command_timeout=settings.statement_timeout_ms / 1000 + 5,
+            init=_set_codecs,
+            server_settings={
+                "application_name": f"rating-worker {settings.instance_id}"[:63],
+                "statement_timeout": str(settings.statement_timeout_ms),
+                "lock_timeout": str(settings.lock_timeout_ms),
+                "idle_in_transaction_session_timeout": str(settings.idle_in_transaction_timeout_ms),
+                "jit": "off",  # the statements are short; compiling them costs more than it gives
+            },
+        )
+    except SETUP_FAULTS as error:
+        raise LedgerSetupError(_setup_advice(error)) from error
+
+
+async def check_schema(connection: asyncpg.Connection[Any] | asyncpg.pool.PoolConnectionProxy[Any]) -> None:
+    """Check that the database is migrated to what this version of the worker expects.
+
+    Raises:
+        LedgerSetupError: It is not.
+    """
+    try:
+        current = await connection.fetchval("select version_num from alembic_version")
+    except asyncpg.UndefinedTableError:
+        current = None
+    expected = head_revision()
+    if current != expected:
+        raise LedgerSetupError(
+            f"the database is not migrated: its schema is {current or 'empty'}, this worker needs {expected}. "
+            "Run `rating-worker migrate` with a role that may create tables, then start the worker again."
+        )
+
+
+def _setup_advice(error: Exception) -> str:
+    match error:
+        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
+            return f"Postgres refuses the login: {error}. Mend user and password in RATING_DATABASE_URL."
+        case asyncpg.InvalidCatalogNameError():
+            return f"Postgres has no such database: {error}. Create it, or mend RATING_DATABASE_URL."
+        case _:
+            return f"Postgres refuses: {error}. Mend RATING_DATABASE_URL or the role's rights."
+
+
+async def _set_codecs(connection: asyncpg.Connection[Any]) -> None:
+    await connection.set_type_codec(
+        "jsonb",
+        encoder=lambda value: orjson.dumps(value).decode(),
+        decoder=orjson.loads,
+        schema="pg_catalog",
+    )

@@ -1,0 +1,9 @@
+drop view match_history;
+drop view leaderboard;
+drop table partition_claims;
+drop table ledger;
+drop table matches;
+drop table ratings;
+drop table pools;
+drop table policies;
+drop table sources;

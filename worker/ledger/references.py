@@ -1,0 +1,85 @@
+"""Short keys for topics, pools and policies: looked up once, then kept.
+
+They are written outside the batch transaction, so that a batch that is rolled back takes no key with it, and two
+workers that meet a new pool at once don't wait for each other's batch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from worker.ledger import sql
+from worker.ledger.errors import LedgerSetupError
+from worker.rating.policy import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import asyncpg
+
+    from worker.rating.model import PolicyRef
+
+_SQL = sql.load("reference.sql")
+
+
+class References:
+    """The short keys that this worker has met."""
+
+    def __init__(self, pool: asyncpg.Pool[Any], acquire_timeout_s: float) -> None:
+        self._pool = pool
+        self._acquire_timeout_s = acquire_timeout_s
+        self._sources: dict[str, int] = {}
+        self._pools: dict[str, int] = {}
+        self._policy_ids: dict[tuple[str, int], int] = {}
+        self._policies: dict[int, Policy] = {}
+
+    async def register_policies(self, policies: Iterable[Policy]) -> None:
+        """Make every policy version known to the ledger.
+
+        Raises:
+            LedgerSetupError: A version is known with other content: rules change only as a new version.
+        """
+        async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+            for policy in policies:
+                await connection.execute(
+                    _SQL["add_policy"], policy.name, policy.version, policy.digest, policy.model_dump(mode="json")
+                )
+            known = {(row["name"], row["version"]): row for row in await connection.fetch(_SQL["policies"])}
+        for policy in policies:
+            row = known[policy.name, policy.version]
+            if row["digest"] != policy.digest:
+                raise LedgerSetupError(
+                    f"policy {policy.name} version {policy.version} was changed: the ledger knows this version with "
+                    f"other content (digest {row['digest']}, this file's is {policy.digest}). Put the old content "
+                    f"back, or give the new one version {policy.version + 1} with a date from which it holds."
+                )
+        for (name, version), row in known.items():
+            self._policy_ids[name, version] = row["policy_id"]
+            self._policies[row["policy_id"]] = Policy.model_validate_json(orjson.dumps(row["body"]))
+
+    async def source_ids(self, topics: Iterable[str]) -> dict[str, int]:
+        """Give the short key of each topic, making those that are new."""
+        return await self._keys(self._sources, topics, "source")
+
+    async def pool_ids(self, pools: Iterable[str]) -> dict[str, int]:
+        """Give the short key of each pool, making those that are new."""
+        return await self._keys(self._pools, pools, "pool")
+
+    def policy_id(self, ref: PolicyRef) -> int:
+        """Give the short key of a registered policy version."""
+        return self._policy_ids[ref.name, ref.version]
+
+    def policy(self, policy_id: int) -> Policy:
+        """Give the policy version of a short key, as the ledger keeps it."""
+        return self._policies[policy_id]
+
+    async def _keys(self, known: dict[str, int], names: Iterable[str], kind: str) -> dict[str, int]:
+        missing = sorted(set(names) - known.keys())
+        if missing:
+            async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+                for name in missing:
+                    await connection.execute(_SQL[f"add_{kind}"], name)
+                    known[name] = await connection.fetchval(_SQL[f"{kind}_id"], name)
+        return known

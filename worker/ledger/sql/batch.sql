@@ -1,0 +1,92 @@
+-- What the batch transaction says to Postgres, in the order in which it says it.
+-- Every statement is for the whole batch; none is for one match.
+
+-- name: hold_claims
+-- Which of the batch's partitions are still ours; held until the commit, so that nobody takes one in between.
+select c.topic, c.partition
+from partition_claims c
+join unnest($3::text[], $4::integer[]) b(topic, partition) using (topic, partition)
+where c.consumer_group = $1 and c.owner = $2
+for share of c;
+
+-- name: known_matches
+-- Those of the batch's matches that are recorded already.
+select m.match_id, s.topic, m.source_partition, m.source_offset, m.digest
+from matches m
+join sources s using (source_id)
+where m.match_id = any($1::text[]);
+
+-- name: lock_ratings
+-- The batch's players, locked in one global order (rating_id), so that two workers never deadlock. NO KEY UPDATE:
+-- nothing else of the row is to wait. The sort comes below the locking step of the plan, so this order holds.
+select r.rating_id, r.pool_id, r.player_id, r.rating, r.version, r.games, r.wins, r.draws, r.losses, r.peak,
+       r.last_played_at
+from ratings r
+join unnest($1::integer[], $2::text[]) b(pool_id, player_id) using (pool_id, player_id)
+order by r.rating_id
+for no key update of r;
+
+-- name: new_rating_ids
+select nextval(pg_get_serial_sequence('ratings', 'rating_id')) from generate_series(1, $1::integer);
+
+-- name: pair_times
+-- When the pairs' rated matches finished, as far as the windows of this batch reach.
+select b.pair::integer as pair, m.finished_at
+from unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::timestamptz[])
+    with ordinality b(lo, hi, since, until, pair)
+join matches m on m.lo_rating_id = b.lo and m.hi_rating_id = b.hi
+    and m.finished_at > b.since and m.finished_at <= b.until and m.lo_version is not null;
+
+-- name: insert_ratings
+-- Players who are new to their pool. Another worker may have been first: then fewer rows come than were sent.
+insert into ratings (rating_id, pool_id, player_id, rating, version, games, wins, draws, losses, peak,
+                     provisional, title, last_played_at)
+overriding system value
+select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::double precision[], $5::integer[], $6::integer[],
+                     $7::integer[], $8::integer[], $9::integer[], $10::double precision[], $11::boolean[],
+                     $12::text[], $13::timestamptz[])
+on conflict (pool_id, player_id) do nothing;
+
+-- name: update_ratings
+update ratings r
+set rating = b.rating, version = b.version, games = b.games, wins = b.wins, draws = b.draws, losses = b.losses,
+    peak = b.peak, provisional = b.provisional, title = b.title, last_played_at = b.last_played_at
+from unnest($1::bigint[], $2::double precision[], $3::integer[], $4::integer[], $5::integer[], $6::integer[],
+            $7::integer[], $8::double precision[], $9::boolean[], $10::text[], $11::timestamptz[])
+    b(rating_id, rating, version, games, wins, draws, losses, peak, provisional, title, last_played_at)
+where r.rating_id = b.rating_id;
+
+-- name: changes_of_matches
+-- The changes that the matches gave, as they were recorded: for publishing again, and for explaining.
+select p.name as pool, r.player_id, o.player_id as opponent_id, l.*
+from matches m
+join ledger l on l.rating_id in (m.lo_rating_id, m.hi_rating_id)
+    -- a match gives a player one change, and a second where a floor restarts
+    and l.version between case l.rating_id when m.lo_rating_id then m.lo_version else m.hi_version end
+                      and case l.rating_id when m.lo_rating_id then m.lo_version else m.hi_version end + 1
+    and l.match_id = m.match_id
+join ratings r on r.rating_id = l.rating_id
+join ratings o on o.rating_id = l.opponent_rating_id
+join pools p on p.pool_id = r.pool_id
+where m.match_id = any($1::text[])
+order by l.entry_id;
+
+-- name: insert_matches
+-- Another worker may have recorded one of them meanwhile (the same match under two keys): then fewer rows come than
+-- were sent. Sorted by id, so that two workers that meet here wait in one order.
+insert into matches (match_id, source_id, source_partition, source_offset, digest, lo_rating_id, hi_rating_id,
+                     lo_version, hi_version, lo_score, finished_at, match_type, tournament_id, verified, attributes,
+                     unrated_reason)
+select * from unnest($1::text[], $2::smallint[], $3::integer[], $4::bigint[], $5::bytea[], $6::bigint[], $7::bigint[],
+                     $8::integer[], $9::integer[], $10::real[], $11::timestamptz[], $12::text[], $13::text[],
+                     $14::boolean[], $15::jsonb[], $16::text[])
+on conflict (match_id) do nothing;
+
+-- name: insert_ledger
+-- entry_id is given row by row, so the order of the arrays is the recorded order.
+insert into ledger (rating_id, version, opponent_rating_id, match_id, reason, before, after, delta, expected, score, k,
+                    k_rule, weight, factors, adjusted, games, policy_id, occurred_at)
+select * from unnest($1::bigint[], $2::integer[], $3::bigint[], $4::text[], $5::text[], $6::double precision[],
+                     $7::double precision[], $8::double precision[], $9::double precision[], $10::real[],
+                     $11::double precision[], $12::text[], $13::double precision[], $14::jsonb[], $15::jsonb[],
+                     $16::integer[], $17::smallint[], $18::timestamptz[]);

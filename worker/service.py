@@ -1,0 +1,165 @@
+"""A whole worker: everything that the pipeline needs, started in order, run until stopped, stopped in order."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING, TypeVar
+
+import structlog
+from aiokafka.errors import KafkaError
+from prometheus_client import CollectorRegistry
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
+
+from worker import __version__
+from worker.ledger.ledger import Ledger
+from worker.ops.health import Component, Health
+from worker.ops.http import HttpServer
+from worker.ops.metrics import Metrics
+from worker.pipeline import PASSING_FAULTS, Pipeline
+from worker.stream.publisher import Publisher, publisher
+from worker.stream.source import Source
+from worker.stream.topics import check_topics
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from worker.rating.policy_set import PolicySet
+    from worker.settings import Settings
+
+_log = structlog.get_logger(__name__)
+_T = TypeVar("_T")
+
+
+class Worker:
+    """One worker process: `run` returns after `stop`, or after SIGTERM or SIGINT where `install_signals` was called.
+
+    Stopping order: readiness off, the batch in hand finished, published and committed; claims released, the group left;
+    then producer, Postgres and HTTP. A second signal ends the process at once: nothing is lost, Kafka and Postgres roll
+    back what was open.
+    """
+
+    def __init__(self, settings: Settings, policies: PolicySet) -> None:
+        self._settings = settings
+        self._policies = policies
+        self.metrics = Metrics(CollectorRegistry())
+        self.health = Health(settings.progress_timeout_s)
+        self.metrics.watch(self.health)
+        self.http = HttpServer(settings.http_host, settings.http_port, self.metrics, self.health)
+        self.pipeline: Pipeline | None = None
+        self.running = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    def install_signals(self) -> None:
+        """Stop in order at the first SIGTERM or SIGINT; from then on the signals have their default effect again."""
+        loop = asyncio.get_running_loop()
+        handled = (signal.SIGTERM, signal.SIGINT)
+
+        def first() -> None:
+            for number in handled:
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_DFL)
+            _log.info("stopping: the batch in hand is finished first; a second signal ends the worker at once")
+            self.stop()
+
+        for number in handled:
+            loop.add_signal_handler(number, first)
+
+    def stop(self) -> None:
+        """Ask the worker to stop."""
+        self._stopping.set()
+        self.health.stopping()
+        if self.pipeline is not None:
+            self.pipeline.stop()
+
+    async def run(self) -> None:
+        """Start everything, work until stopped, stop everything.
+
+        Raises:
+            LedgerSetupError, StreamSetupError, HttpServerError: Something that somebody has to mend.
+        """
+        settings = self._settings
+        _log.info("starting", version=__version__, instance=settings.instance_id, delivery=settings.delivery.value)
+        async with self.http:
+            _log.info("serving metrics and health", url=self.http.url)
+            ledger = await self._until_there(Component.DATABASE, lambda: Ledger.open(settings, self._policies))
+            if ledger is None:
+                return
+            self.health.up(Component.DATABASE)
+            try:
+                await self._with_kafka(ledger)
+            finally:
+                await ledger.close()
+        _log.info("stopped", **(self.pipeline.totals if self.pipeline else {}))
+
+    async def _with_kafka(self, ledger: Ledger) -> None:
+        settings = self._settings
+
+        async def take(partitions: Iterable[tuple[str, int]]) -> None:
+            for owner in await ledger.claims.take(partitions, out.fence):
+                self.metrics.fenced()
+                _log.warning("fenced the worker that held partitions of ours", owner=owner)
+
+        async def release() -> None:
+            # Not while a commit of ours may still arrive: whoever takes the partitions has to fence us then.
+            if out.settled:
+                await ledger.claims.release()
+
+        source = Source(settings, self.metrics, take=take, release=release)
+        out: Publisher = publisher(settings, source.consumer)
+        self.pipeline = Pipeline(settings, source, ledger, out, self.metrics, self.health)
+
+        async def connect() -> bool:
+            await check_topics(settings)
+            await out.start()
+            await source.start()
+            return True
+
+        try:
+            if await self._until_there(Component.KAFKA, connect):
+                self.health.up(Component.KAFKA)
+                self.running.set()
+                if not self._stopping.is_set():
+                    await self.pipeline.run()
+        finally:
+            await self._stop_in_order(source, out)
+
+    async def _stop_in_order(self, source: Source, out: Publisher) -> None:
+        try:
+            async with asyncio.timeout(self._settings.shutdown_timeout_s):
+                await out.abort()
+                await source.stop()
+                await out.stop()
+        except PASSING_FAULTS as error:
+            _log.warning("stopped without a proper goodbye; whoever takes over fences this worker", error=repr(error))
+
+    async def _until_there(self, component: Component, connect: Callable[[], Awaitable[_T]]) -> _T | None:
+        """Connect, trying again while the other side is away; None if the worker is to stop meanwhile."""
+
+        def report(state: RetryCallState) -> None:
+            error = state.outcome.exception() if state.outcome else None
+            self.health.progress()
+            self.health.down(component, f"{type(error).__name__}: {error}")
+            hint = "RATING_KAFKA_BOOTSTRAP" if isinstance(error, KafkaError) else "RATING_DATABASE_URL"
+            _log.error(
+                f"{component.value} can't be reached, trying again; if this goes on, check {hint}", error=repr(error)
+            )
+
+        async for attempt in AsyncRetrying(
+            retry=retry_if_exception_type(PASSING_FAULTS),
+            wait=wait_random_exponential(multiplier=0.2, max=self._settings.retry_max_wait_s),
+            stop=lambda _state: self._stopping.is_set(),
+            before_sleep=report,
+            sleep=self._pause,
+            retry_error_callback=lambda _state: None,
+        ):
+            with attempt:
+                return await connect()
+        return None
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        except TimeoutError:
+            pass

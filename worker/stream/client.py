@@ -1,0 +1,86 @@
+"""How this worker's Kafka clients are set up: the one place that knows aiokafka's options."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+
+if TYPE_CHECKING:
+    from worker.settings import Settings
+
+# One ready-made batch holds a partition's share of the changes: aiokafka keeps one batch a partition in flight, so many
+# small ones would wait for each other. Below the 1 MB that a topic takes by default.
+MAX_PRODUCER_BATCH_BYTES = 768 * 1024
+# Of a dead letter: a record as large as a broker takes, and our headers.
+MAX_REQUEST_BYTES = 64 * 1024 * 1024
+_STOP_TIMEOUT_S = 3.0
+
+
+def common(settings: Settings) -> dict[str, Any]:
+    """Give the options that every client shares."""
+    return {"bootstrap_servers": settings.kafka_bootstrap, "client_id": f"rating-worker-{settings.instance_id}"}
+
+
+def consumer(settings: Settings) -> AIOKafkaConsumer:
+    """Make the consumer of the match topic. It commits nothing by itself, and starts a new group at the beginning."""
+    return AIOKafkaConsumer(
+        **common(settings),
+        group_id=settings.consumer_group,
+        group_instance_id=settings.instance_id if settings.static_membership else None,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",  # a backend may produce in transactions; what it aborts was never a match
+        session_timeout_ms=settings.session_timeout_ms,
+        heartbeat_interval_ms=settings.heartbeat_interval_ms,
+        rebalance_timeout_ms=settings.rebalance_timeout_ms,
+        # While a batch is retried no poll happens, for as long as the database is away: that must not end membership.
+        max_poll_interval_ms=2**31 - 1,
+        request_timeout_ms=settings.consumer_request_timeout_ms,
+        fetch_max_bytes=32 * 1024 * 1024,
+        max_partition_fetch_bytes=2 * 1024 * 1024,
+    )
+
+
+def producer(settings: Settings, transactional_id: str | None) -> AIOKafkaProducer:
+    """Make an idempotent producer, transactional where an id is given."""
+    return AIOKafkaProducer(
+        **common(settings),
+        transactional_id=transactional_id,
+        transaction_timeout_ms=settings.transaction_timeout_ms,
+        enable_idempotence=True,
+        acks="all",
+        max_batch_size=MAX_PRODUCER_BATCH_BYTES,
+        max_request_size=MAX_REQUEST_BYTES,
+        request_timeout_ms=int(settings.kafka_request_timeout_s * 1000),
+    )
+
+
+def admin(settings: Settings) -> AIOKafkaAdminClient:
+    """Make an admin client, for looking at topics and making them."""
+    return AIOKafkaAdminClient(**common(settings), request_timeout_ms=int(settings.kafka_request_timeout_s * 1000))
+
+
+async def discard(producer: AIOKafkaProducer) -> None:
+    """Stop a producer that may be fenced, broken or cut off, whatever it answers, within a few seconds.
+
+    aiokafka's own stop waits for unsent batches for ever, and leaves the exceptions of a fenced transaction to be
+    reported as never retrieved; this ends the one and retrieves the other.
+    """
+    with suppress(Exception):
+        async with asyncio.timeout(_STOP_TIMEOUT_S):
+            await producer.stop()
+    sender = producer._sender  # noqa: SLF001 - no public way to end it
+    if sender is not None and sender.sender_task is not None:
+        sender.sender_task.cancel()
+        with suppress(BaseException):
+            await asyncio.wait({sender.sender_task}, timeout=_STOP_TIMEOUT_S)
+            sender.sender_task.exception()
+    with suppress(Exception):
+        await producer.client.close()
+    waiter = producer._txn_manager and producer._txn_manager._transaction_waiter  # noqa: SLF001
+    if waiter is not None and waiter.done() and not waiter.cancelled():
+        waiter.exception()

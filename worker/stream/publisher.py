@@ -1,0 +1,229 @@
+"""Publishing what a batch changed, in two modes of one shape: stage inside the Postgres transaction, commit after it.
+
+exactly-once:  stage = records into a Kafka transaction, flushed;   commit = offsets into it, then end it.
+at-least-once: stage = keep the records;                            commit = publish them, then commit the offsets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from aiokafka.errors import KafkaError, KafkaTimeoutError
+
+from worker.settings import Delivery
+from worker.stream import client
+from worker.stream.errors import FENCED, BatchLostError
+from worker.stream.outbox import Outgoing, send_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+    from worker.settings import Settings
+
+
+class Publisher(Protocol):
+    """What the pipeline asks of either mode."""
+
+    async def start(self) -> None:
+        """Connect. Raises KafkaError where the broker is away."""
+
+    async def stage(self, records: Sequence[Outgoing]) -> None:
+        """Take the records of one batch; nothing is visible to a read_committed reader yet.
+
+        Raises:
+            BatchLostError: Another producer has our transactional id.
+            KafkaError, TimeoutError: The broker is away; call `abort`, then try the batch again.
+        """
+
+    async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Make the staged records visible and the offsets (of the next record of each partition) committed.
+
+        Raises:
+            BatchLostError: Fenced, or the outcome is unknown.
+            KafkaError, TimeoutError: (at-least-once) not all was published; try the batch again.
+        """
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing of ours can become visible or committed any more without a new call."""
+
+    async def abort(self) -> None:
+        """Forget what is staged; afterwards the publisher is as new. Never raises for a broker that is away."""
+
+    async def fence(self, owner: str) -> None:
+        """End the open transaction of another worker's id for good, so that it can't commit any more."""
+
+    async def stop(self) -> None:
+        """Disconnect; tolerates a second call."""
+
+
+def publisher(settings: Settings, consumer: AIOKafkaConsumer) -> Publisher:
+    """Make the publisher of the delivery mode that the settings ask for."""
+    if settings.delivery is Delivery.EXACTLY_ONCE:
+        return ExactlyOncePublisher(settings)
+    return AtLeastOncePublisher(settings, consumer)
+
+
+class ExactlyOncePublisher:
+    """Changes, dead letters and offsets in one Kafka transaction a batch."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._producer: AIOKafkaProducer | None = None
+        self._open = False
+        self._unknown = False
+
+    @property
+    def settled(self) -> bool:
+        """False while a transaction is open, or one was told to commit and did not answer."""
+        return not self._open and not self._unknown
+
+    async def start(self) -> None:
+        """Start a producer under our id; that ends whatever an earlier process under the same id left open."""
+        if self._producer is None:
+            self._producer = await _started(self._settings, self._settings.transactional_id)
+            self._open = self._unknown = False
+
+    async def stage(self, records: Sequence[Outgoing]) -> None:
+        """Open a transaction and flush the records into it."""
+        await self.start()
+        assert self._producer is not None  # noqa: S101 - for the type checker: start() just set it
+        try:
+            async with asyncio.timeout(self._settings.publish_timeout_s):
+                self._open = True
+                await self._producer.begin_transaction()
+                await send_all(self._producer, records)
+        except FENCED as error:
+            raise await self._fenced(error) from error
+        except TimeoutError as error:
+            raise KafkaTimeoutError(
+                f"the broker did not take a batch in {self._settings.publish_timeout_s} s"
+            ) from error
+        except AssertionError as error:  # aiokafka's own state check: `abort` drops this producer
+            raise KafkaError(f"the producer is broken: {error}") from error
+
+    async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Add the offsets to the transaction and end it."""
+        producer = self._producer
+        if producer is None or not self._open:
+            raise BatchLostError("fenced", "the transaction of this batch is gone")
+        try:
+            async with asyncio.timeout(self._settings.publish_timeout_s):
+                await producer.send_offsets_to_transaction(dict(offsets), self._settings.consumer_group)
+                await producer.commit_transaction()
+        except FENCED as error:
+            raise await self._fenced(error) from error
+        except (KafkaError, OSError, TimeoutError, AssertionError) as error:
+            await self._discard()
+            self._unknown = True
+            raise BatchLostError(
+                "commit-unknown", f"the Kafka commit may or may not have happened: {error!r}"
+            ) from error
+        self._open = False
+
+    async def abort(self) -> None:
+        """Abort the open transaction; where that fails, drop the producer: the next one's start aborts it."""
+        if self._producer is None or not self._open:
+            return
+        try:
+            async with asyncio.timeout(self._settings.publish_timeout_s):
+                await self._producer.abort_transaction()
+            self._open = False
+        except (KafkaError, OSError, TimeoutError, AssertionError):
+            await self._discard()
+
+    async def fence(self, owner: str) -> None:
+        """Start a producer under the other id and stop it: from then on the broker refuses the other's."""
+        async with asyncio.timeout(self._settings.publish_timeout_s):
+            await client.discard(await _started(self._settings, owner))
+
+    async def stop(self) -> None:
+        """Stop the producer; an open transaction is aborted."""
+        await self.abort()
+        await self._discard()
+
+    async def _fenced(self, error: Exception) -> BatchLostError:
+        await self._discard()
+        return BatchLostError(
+            "fenced", f"another producer was started under {self._settings.transactional_id}: {error!r}"
+        )
+
+    async def _discard(self) -> None:
+        producer, self._producer, self._open = self._producer, None, False
+        if producer is not None:
+            await client.discard(producer)
+
+
+class AtLeastOncePublisher:
+    """For brokers or operators without transactions: publish after the Postgres commit, then commit the offsets."""
+
+    def __init__(self, settings: Settings, consumer: AIOKafkaConsumer) -> None:
+        self._settings = settings
+        self._consumer = consumer
+        self._producer: AIOKafkaProducer | None = None
+        self._staged: Sequence[Outgoing] = ()
+
+    @property
+    def settled(self) -> bool:
+        """Always true: without transactions, what a zombie publishes are repeats under the same event ids."""
+        return True
+
+    async def start(self) -> None:
+        """Start an idempotent producer."""
+        if self._producer is None:
+            self._producer = await _started(self._settings, None)
+
+    async def stage(self, records: Sequence[Outgoing]) -> None:
+        """Keep the records for the commit."""
+        self._staged = records
+
+    async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Publish, wait for all replicas, then commit the offsets."""
+        await self.start()
+        assert self._producer is not None  # noqa: S101 - for the type checker: start() just set it
+        try:
+            async with asyncio.timeout(self._settings.publish_timeout_s):
+                await send_all(self._producer, self._staged)
+        except BaseException as error:
+            await self.stop()  # what it still holds would be sent beside the second try
+            if isinstance(error, TimeoutError):
+                raise KafkaTimeoutError("the broker did not take a batch in time") from error
+            raise
+        self._staged = ()
+        try:
+            async with asyncio.timeout(self._settings.publish_timeout_s):
+                await self._consumer.commit(dict(offsets))
+        except (KafkaError, TimeoutError) as error:
+            # The group moved on, or the broker is away: either way the records come again and are published again,
+            # under the same event ids.
+            raise BatchLostError("commit-unknown", f"the offsets may not be committed: {error!r}") from error
+
+    async def abort(self) -> None:
+        """Forget the staged records."""
+        self._staged = ()
+
+    async def fence(self, owner: str) -> None:
+        """Do nothing: without transactions there is nothing to fence; a zombie can publish again what it had rated."""
+
+    async def stop(self) -> None:
+        """Stop the producer."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await client.discard(producer)
+
+
+async def _started(settings: Settings, transactional_id: str | None) -> AIOKafkaProducer:
+    producer = client.producer(settings, transactional_id)
+    try:
+        async with asyncio.timeout(settings.publish_timeout_s):
+            await producer.start()
+    except TimeoutError as error:
+        await client.discard(producer)
+        raise KafkaTimeoutError(f"no producer could be started in {settings.publish_timeout_s} s") from error
+    except BaseException:
+        await client.discard(producer)
+        raise
+    return producer

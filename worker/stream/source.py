@@ -1,0 +1,198 @@
+"""Reading the match topic: which partitions are ours, from where, and the next batch of records.
+
+aiokafka's rebalance callbacks run beside `getmany`, and its own reset of positions can come after a seek. So positions
+are ours: the callbacks only note that the assignment changed, and before the next record is taken the partitions are
+claimed, the committed offsets read and sought. A batch that was fetched under another assignment is dropped, and records
+below the next expected offset are skipped; both are counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from aiokafka import ConsumerRebalanceListener, TopicPartition
+
+from worker.ops.metrics import Dropped
+from worker.stream import client
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+    from aiokafka import AIOKafkaConsumer
+    from aiokafka.structs import ConsumerRecord
+
+    from worker.ops.metrics import Metrics
+    from worker.settings import Settings
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records from all assigned partitions, those of a partition in the order of their offsets.
+
+    Attributes:
+        records: At least one.
+        offsets: The offset after the last record, for each partition in the batch: what to commit.
+        epoch: The assignment that the records were fetched under.
+    """
+
+    records: list[ConsumerRecord[bytes, bytes]]
+    offsets: Mapping[TopicPartition, int]
+    epoch: int
+
+    @property
+    def partitions(self) -> list[tuple[str, int]]:
+        """Topic and number of each partition in the batch."""
+        return [(partition.topic, partition.partition) for partition in self.offsets]
+
+
+class Source(ConsumerRebalanceListener):  # type: ignore[misc]
+    """The match topic as this worker sees it.
+
+    Args:
+        settings: The worker's.
+        metrics: Where lag, rebalances and dropped records are counted.
+        take: Claims partitions; runs before any record of them is taken, again after every reset.
+        release: Gives the claims up; runs on an orderly revocation, after the batch in flight is done.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        *,
+        take: Callable[[Iterable[tuple[str, int]]], Awaitable[None]],
+        release: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.consumer: AIOKafkaConsumer = client.consumer(settings)
+        self._settings = settings
+        self._metrics = metrics
+        self._take = take
+        self._release = release
+        self._epoch = 0
+        self._prepared_epoch = -1
+        self._next_offsets: dict[TopicPartition, int] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._claiming = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Join the group. Raises KafkaError where the broker is away."""
+        await self.consumer.start()
+        self.consumer.subscribe([self._settings.match_topic], listener=self)
+
+    async def stop(self) -> None:
+        """Give the claims up and leave the group; the batch in flight is done by now."""
+        self._idle.set()
+        self._epoch += 1
+        try:
+            async with self._claiming:
+                await self._release()
+        finally:
+            self._metrics.held(())
+            await self.consumer.stop()
+
+    def holds(self, batch: Batch) -> bool:
+        """Tell whether the batch's partitions are still assigned as they were when it was fetched."""
+        return batch.epoch == self._epoch
+
+    def reset(self) -> None:
+        """Forget the positions: they are read from the committed offsets before the next record is taken."""
+        self._prepared_epoch = -1
+
+    def done(self, batch: Batch) -> None:
+        """Note that the batch is committed: the next one starts after it."""
+        if self.holds(batch):
+            self._next_offsets.update(batch.offsets)
+            self._report_lag(batch)
+
+    async def next_batch(self) -> Batch | None:
+        """Fetch the next records, or None where none came within the poll's wait.
+
+        The batch before it counts as done (or dropped) when this is called.
+
+        Raises:
+            KafkaError, OSError, TimeoutError, asyncpg.PostgresError: Claims or positions can't be had now.
+        """
+        self._idle.set()
+        if self._prepared_epoch != self._epoch:
+            await self._prepare()
+        epoch = self._epoch
+        fetched = await self.consumer.getmany(
+            timeout_ms=self._settings.batch_max_wait_ms, max_records=self._settings.batch_max_records
+        )
+        if epoch != self._epoch or epoch != self._prepared_epoch:
+            self._metrics.dropped(Dropped.STALE_EPOCH, sum(map(len, fetched.values())))
+            self.reset()
+            return None
+        records: list[ConsumerRecord[bytes, bytes]] = []
+        offsets: dict[TopicPartition, int] = {}
+        for partition, its_records in fetched.items():
+            expected = self._next_offsets.get(partition, 0)
+            fresh = [record for record in its_records if record.offset >= expected]
+            self._metrics.dropped(Dropped.BELOW_POSITION, len(its_records) - len(fresh))
+            if fresh:
+                records += fresh
+                offsets[partition] = fresh[-1].offset + 1
+        if not records:
+            return None
+        self._idle.clear()
+        return Batch(records, offsets, epoch)
+
+    async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        """Let the batch in flight be finished, then give the claims up, so that nobody need fence this worker."""
+        if not revoked:
+            return
+        try:
+            # Half of what the group waits: the rest is for the release and for joining again.
+            async with asyncio.timeout(self._settings.rebalance_timeout_ms / 2000):
+                await self._idle.wait()
+        except TimeoutError:
+            _log.warning("the batch in flight outlasts the rebalance; whoever takes the partitions fences this worker")
+        self._epoch += 1
+        self._next_offsets.clear()
+        self._metrics.held(())
+        async with self._claiming:
+            try:
+                await self._release()
+            except Exception as error:  # noqa: BLE001 - whoever takes over will fence this worker; nothing is lost
+                _log.warning("the claims could not be released", error=repr(error))
+
+    async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """Note the new assignment; it is prepared before the next record is taken."""
+        self._epoch += 1
+        self._metrics.assigned([(partition.topic, partition.partition) for partition in assigned])
+        _log.info("partitions assigned", count=len(assigned), partitions=sorted(p.partition for p in assigned))
+
+    async def _prepare(self) -> None:
+        """Claim the assigned partitions, then seek each to its committed offset."""
+        async with self._claiming:
+            epoch = self._epoch
+            assigned = self.consumer.assignment()
+            if assigned:
+                await self._take((partition.topic, partition.partition) for partition in assigned)
+                # Read after the claim: only now can nobody else commit any more.
+                committed = await self._committed(assigned)
+                if epoch != self._epoch:
+                    return
+                for partition, offset in committed.items():
+                    self.consumer.seek(partition, offset)
+                self._next_offsets = committed
+            self._prepared_epoch = epoch
+
+    async def _committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        ordered = sorted(partitions)
+        committed: list[int | None] = await asyncio.gather(*(self.consumer.committed(p) for p in ordered))
+        unread = [p for p, offset in zip(ordered, committed, strict=True) if offset is None]
+        first: dict[TopicPartition, int] = await self.consumer.beginning_offsets(unread) if unread else {}
+        return {p: first[p] if offset is None else offset for p, offset in zip(ordered, committed, strict=True)}
+
+    def _report_lag(self, batch: Batch) -> None:
+        for partition, offset in batch.offsets.items():
+            end: Any = self.consumer.last_stable_offset(partition) or self.consumer.highwater(partition)
+            if end is not None:
+                self._metrics.lag(partition.topic, partition.partition, max(0, end - offset))

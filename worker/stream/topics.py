@@ -1,0 +1,91 @@
+"""The topics that the worker needs: are they there, and making them for demo, development and tests."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from aiokafka.admin import NewTopic
+from aiokafka.errors import TopicAlreadyExistsError, for_code
+
+from worker.stream import client
+from worker.stream.errors import StreamSetupError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from aiokafka.admin import AIOKafkaAdminClient
+
+    from worker.settings import Settings
+
+# A dead letter is a record as large as the match topic takes, and our headers on top.
+_DEAD_LETTER_MAX_BYTES = 2 * 1024 * 1024
+
+
+def wanted(settings: Settings) -> list[str]:
+    """Name the topics that the worker reads and writes."""
+    return [settings.match_topic, settings.rating_topic, settings.dead_letter_topic]
+
+
+async def check_topics(settings: Settings) -> None:
+    """Check that every topic that the worker reads or writes is there.
+
+    Raises:
+        StreamSetupError: Some are missing; the message names them and says what to do.
+        KafkaError: The broker is away.
+    """
+    async with _admin(settings) as admin:
+        missing = sorted(set(wanted(settings)) - set(await admin.list_topics()))
+    if missing:
+        raise StreamSetupError(
+            f"Kafka at {settings.kafka_bootstrap} has no topic {', '.join(missing)}. Create "
+            f"{'it' if len(missing) == 1 else 'them'} (`rating-worker topics --create` does, with one replica unless "
+            "told), or mend RATING_MATCH_TOPIC, RATING_RATING_TOPIC and RATING_DEAD_LETTER_TOPIC."
+        )
+
+
+async def create_topics(settings: Settings, *, partitions: int, replicas: int = 1) -> list[str]:
+    """Create the topics that are missing.
+
+    Args:
+        settings: Name the topics and the broker.
+        partitions: Of the match and the rating topic; the dead letters have one, so that they read in order.
+        replicas: Of each.
+
+    Returns:
+        The topics that were created.
+
+    Raises:
+        StreamSetupError: The broker refuses; the message says why.
+        KafkaError: The broker is away.
+    """
+    async with _admin(settings) as admin:
+        there = set(await admin.list_topics())
+        topics = [
+            NewTopic(settings.match_topic, partitions, replicas),
+            NewTopic(settings.rating_topic, partitions, replicas),
+            NewTopic(
+                settings.dead_letter_topic,
+                1,
+                replicas,
+                topic_configs={"max.message.bytes": str(_DEAD_LETTER_MAX_BYTES), "retention.ms": "-1"},
+            ),
+        ]
+        missing = [topic for topic in topics if topic.name not in there]
+        if missing:
+            answer = await admin.create_topics(missing)
+            for name, code, *rest in answer.topic_errors:
+                error = for_code(code)
+                if code and error is not TopicAlreadyExistsError:
+                    raise StreamSetupError(f"topic {name} can't be created: {error.__name__} {rest[0] if rest else ''}")
+    return [topic.name for topic in missing]
+
+
+@asynccontextmanager
+async def _admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
+    admin = client.admin(settings)
+    try:
+        await admin.start()
+        yield admin
+    finally:
+        await admin.close()
