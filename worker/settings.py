@@ -29,12 +29,13 @@ from worker.ops.settings_rules import broken_rules
 
 SECRETS_DIR = "RATING_SECRETS_DIR"
 
-# Stricter than what asyncpg takes: with a raw @, / or ? in the password no one can say where the password ends, so such
-# a URL is refused rather than guessed at (and perhaps shown).
-_HOST = r"(?:\[[0-9a-fA-F:.]+\]|[^\[\]:/?#@\s,]*)(?::\d+)?"
+# Stricter than what asyncpg takes, and what RFC 3986 says: with a raw @, / or ? in the password no one can say where it
+# ends, so such a URL is refused rather than guessed at (and perhaps shown).
+_WORD = r"[A-Za-z0-9._~!$&'()*+,;=%-]*"
+_HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._~%-]*)(?::\d+)?"
 _DATABASE_URL = re.compile(
-    rf"(?P<scheme>postgres(?:ql)?)://(?:(?P<user>[^:/?#@\s]*)(?P<password>:[^:/?#@\s]*)?@)?"
-    rf"(?P<place>{_HOST}(?:,{_HOST})*(?:/[^/?#@\s]*)?)(?:\?[^#@\s]*)?"
+    rf"(?P<scheme>postgres(?:ql)?)://(?:(?P<user>{_WORD})(?P<password>:{_WORD})?@)?"
+    rf"(?P<place>{_HOST}(?:,{_HOST})*(?:/[A-Za-z0-9._~%-]*)?)(?:\?[^#@\s\"]*)?"
 )
 
 

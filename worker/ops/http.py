@@ -132,9 +132,10 @@ class HttpServer:
 
 
 def _render(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
-    # prometheus-client's own choice fails on a version that is no number (0.26), and the older text form is for all.
+    # prometheus-client's own choice fails on a version that is no number (0.26); the older text form is for all.
     if "application/openmetrics-text" in accept:
-        return openmetrics.generate_latest(registry), openmetrics.CONTENT_TYPE_LATEST
+        body: bytes = openmetrics.generate_latest(registry)  # type: ignore[no-untyped-call]
+        return body, openmetrics.CONTENT_TYPE_LATEST
     return generate_latest(registry), _PLAIN_TEXT
 
 

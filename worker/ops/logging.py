@@ -6,7 +6,6 @@ twenty times as much. At info, log per batch and not per match: a blocked pipe b
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -58,7 +57,7 @@ class _LibraryHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            event: Any = {"event": record.getMessage(), "logger": record.name, "level": record.levelname.lower()}
+            event: Any = {"event": _message(record), "logger": record.name, "level": record.levelname.lower()}
             if record.exc_info:
                 event["exc_info"] = record.exc_info
             for processor in self._processors:
@@ -66,6 +65,13 @@ class _LibraryHandler(logging.Handler):
             self._sink.msg(event)
         except Exception:  # noqa: BLE001 - logging's own rule: a record that can't be written must not stop the program
             self.handleError(record)
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):  # a library's format string and its arguments don't match
+        return f"{record.msg} {record.args}"
 
 
 def configure_logging(
@@ -128,18 +134,44 @@ def _console_renderer(*, colors: bool) -> list[Processor]:
 
 
 def _dumps(event: MutableMapping[str, Any]) -> bytes:
-    event = {key: event.pop(key) for key in _FIRST if key in event} | event
+    event = {**{key: event[key] for key in _FIRST if key in event}, **event}  # what people look for first
     try:
-        return orjson.dumps(event, default=repr, option=orjson.OPT_NON_STR_KEYS)
+        return orjson.dumps(event, default=_repr, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:  # orjson refuses lone surrogates and integers beyond 64 bits; a log line must not
-        return json.dumps(event, default=repr, skipkeys=True).encode()
+        return orjson.dumps(_plain(event))
+
+
+def _repr(value: object) -> str:
+    return repr(value).encode(errors="backslashreplace").decode()
+
+
+def _plain(value: object) -> object:
+    match value:
+        case dict():
+            return {str(_plain(key)): _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case str():
+            return value.encode(errors="backslashreplace").decode()
+        case None | bool() | float():
+            return value
+        case _:
+            return _repr(value)
 
 
 def _hide_secret_keys(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    for key in event:
-        if _SECRET_KEY.search(key):
-            event[key] = _REDACTED.decode()
-    return event
+    return _hidden(event)
+
+
+def _hidden(values: MutableMapping[Any, Any]) -> dict[Any, Any]:
+    return {
+        key: _REDACTED.decode()
+        if isinstance(key, str) and _SECRET_KEY.search(key)
+        else _hidden(value)
+        if isinstance(value, dict)
+        else value
+        for key, value in values.items()
+    }
 
 
 def _hide_secret_text(_logger: WrappedLogger, _method: str, line: Any) -> bytes:
