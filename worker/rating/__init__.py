@@ -36,7 +36,7 @@ __all__ = [
     "Rated",
     "Reason",
     "Side",
-    "Unrated",
     "UnknownPoolError",
+    "Unrated",
     "display",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -14,80 +15,16 @@ from worker.rating.rule import Rule
 TABLE_ROWS = 50  # the expected scores .50, .51, … .99: what "two decimals" leaves between even and certain
 
 
-def logistic(gap: float, scale: float) -> float:
-    """Give the stronger side's expected score, in [0.5, 1], by Elo's curve 1 / (1 + 10 ** (-gap / scale)).
-
-    Args:
-        gap: By how many points the side is ahead; not negative, so that the power may vanish but never overflow.
-        scale: The gap at which the odds are ten to one, in points.
-    """
-    return 1.0 / (1.0 + 10.0 ** (-gap / scale))
-
-
-def fide_table(gap: float, upper_bounds: tuple[int, ...]) -> float:
-    """Give the stronger side's expected score, in [0.5, 1], by FIDE's table (Handbook B.02, 8.1.2).
-
-    Args:
-        gap: By how many points the side is ahead; not negative. It is rounded to whole points first.
-        upper_bounds: The largest whole gap of each of .50, .51, … .99; beyond the last, 1.00 is expected.
-    """
-    row = bisect_left(upper_bounds, display(gap))
-    return (TABLE_ROWS + row) / 100
-
-
-def check_table(upper_bounds: tuple[int, ...]) -> None:
-    """Refuse a table that `fide_table` could not read.
-
-    Raises:
-        ValueError: Says what is wrong.
-    """
-    if len(upper_bounds) != TABLE_ROWS:
-        raise ValueError(f"{TABLE_ROWS} upper bounds are needed, for .50 to .99; there are {len(upper_bounds)}")
-    if upper_bounds[0] < 0:
-        raise ValueError(f"the first upper bound must not be negative: {upper_bounds[0]}")
-    for lower, upper in pairwise(upper_bounds):
-        if upper <= lower:
-            raise ValueError(f"upper bounds must rise: {upper} comes after {lower}")
-
-
-class Expected(Rule):
-    """How a policy finds expected scores.
+class Expected(Rule, ABC):
+    """What the methods share.
 
     Attributes:
-        method: The curve or the table.
-        scale: For the curve: the gap of ten-to-one odds, in points.
-        table: For the table: the upper bounds of the gap for .50, .51, … .99, in whole points.
         gap_cap: A larger gap counts as this many points; None caps nothing.
         gap_cap_below: The cap holds for a player rated below this; None caps for everyone.
     """
 
-    method: Literal["logistic", "fide-table"]
-    scale: Annotated[float | None, Field(gt=0, validate_default=True)] = None
-    table: Annotated[tuple[int, ...] | None, Field(strict=False, validate_default=True)] = None
     gap_cap: Annotated[float | None, Field(gt=0)] = None
     gap_cap_below: float | None = None
-
-    @field_validator("scale")
-    @classmethod
-    def _scale_goes_with_the_curve(cls, value: float | None, info: ValidationInfo) -> float | None:
-        method = info.data.get("method")
-        if method == "logistic" and value is None:
-            raise ValueError("method 'logistic' needs a scale, such as 400")
-        if method == "fide-table" and value is not None:
-            raise ValueError("method 'fide-table' has no scale")
-        return value
-
-    @field_validator("table")
-    @classmethod
-    def _table_goes_with_its_method(cls, value: tuple[int, ...] | None, info: ValidationInfo) -> tuple[int, ...] | None:
-        method = info.data.get("method")
-        if method == "logistic" and value is not None:
-            raise ValueError("method 'logistic' has no table")
-        if method == "fide-table" and value is None:
-            raise ValueError(f"method 'fide-table' needs a table of {TABLE_ROWS} upper bounds")
-        if value is not None:
-            check_table(value)
-        return value
 
     @field_validator("gap_cap_below")
     @classmethod
@@ -95,6 +32,10 @@ class Expected(Rule):
         if value is not None and info.data.get("gap_cap", value) is None:
             raise ValueError("there is no gap_cap that it could limit")
         return value
+
+    @abstractmethod
+    def of_stronger(self, gap: float) -> float:
+        """Give the expected score, in [0.5, 1], of a side that is `gap` points ahead; `gap` is not negative."""
 
     def score(self, own: float, opponent: float) -> tuple[float, bool]:
         """Give a side's expected score and whether the gap cap acted, both ratings being those before the match.
@@ -105,10 +46,53 @@ class Expected(Rule):
         """
         ahead = own - opponent
         gap = abs(ahead)
-        capped = (
-            self.gap_cap is not None and gap > self.gap_cap and (self.gap_cap_below is None or own < self.gap_cap_below)
-        )
-        if capped:
-            gap = self.gap_cap
-        stronger = logistic(gap, self.scale) if self.table is None else fide_table(gap, self.table)
+        cap = self.gap_cap
+        capped = False
+        if cap is not None and gap > cap and (self.gap_cap_below is None or own < self.gap_cap_below):
+            gap, capped = cap, True
+        stronger = self.of_stronger(gap)
         return (stronger if ahead >= 0 else 1.0 - stronger), capped
+
+
+class Logistic(Expected):
+    """Elo's curve, 1 / (1 + 10 ** ((opponent - own) / scale)).
+
+    Attributes:
+        scale: The gap at which the odds are ten to one, in points.
+    """
+
+    method: Literal["logistic"]
+    scale: Annotated[float, Field(gt=0)]
+
+    def of_stronger(self, gap: float) -> float:
+        """Give the curve's value. The power is at most 1: it may vanish, it cannot overflow."""
+        odds: float = 10.0 ** (-gap / self.scale)
+        return 1.0 / (1.0 + odds)
+
+
+class FideTable(Expected):
+    """FIDE's table, two decimals by the gap rounded to whole points (FIDE Handbook B.02, 8.1.2).
+
+    Attributes:
+        table: The largest whole gap of each of .50, .51, … .99; beyond the last, 1.00 is expected.
+    """
+
+    method: Literal["fide-table"]
+    table: Annotated[tuple[int, ...], Field(strict=False)]
+
+    @field_validator("table")
+    @classmethod
+    def _has_a_rising_bound_for_each_score(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if len(value) != TABLE_ROWS:
+            raise ValueError(f"{TABLE_ROWS} upper bounds are needed, for .50 to .99; there are {len(value)}")
+        if value[0] < 0:
+            raise ValueError(f"the first upper bound must not be negative: {value[0]}")
+        for lower, upper in pairwise(value):
+            if upper <= lower:
+                raise ValueError(f"upper bounds must rise: {upper} comes after {lower}")
+        return value
+
+    def of_stronger(self, gap: float) -> float:
+        """Give the table's value."""
+        row = bisect_left(self.table, display(gap))
+        return (TABLE_ROWS + row) / 100

@@ -12,8 +12,8 @@ class Floor(Rule):
 
     Attributes:
         at: The lowest rating, in whole points: whole, so that the change that ends on it is exact.
-        action: `clamp` stops a fall at the floor. `restart` lets it happen and takes the player back to the start, with no
-            games, by a second change of the same match.
+        action: `clamp` stops a fall at the floor. `restart` lets it happen and takes the player back to the start, with
+            no games, by a second change of the same match.
     """
 
     at: int

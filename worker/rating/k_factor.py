@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from fnmatch import translate
-from functools import cached_property
+from fnmatch import fnmatchcase
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -12,10 +11,13 @@ from pydantic import Field
 from worker.rating.rule import Name, Rule, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from worker.rating.model import PlayerState
+
+
+KNOWN_POOLS = 1024  # pools come from outside, so what is remembered of them is bounded
 
 
 class KRule(Rule):
@@ -28,8 +30,8 @@ class KRule(Rule):
         rating_from: The player's rating before the match is at least this.
         rating_below: The player's rating before the match is below this.
         peak_from: The player has ever reached this rating, counting the one before the match.
-        age_until: The match is no later than the end of the year (UTC) of this birthday. A player whose birth year is not
-            known does not meet it.
+        age_until: The match is no later than the end of the year (UTC) of this birthday. A player whose birth year is
+            not known does not meet it.
         pools: The pool matches one of these patterns; `*` is any text, slashes included.
     """
 
@@ -48,8 +50,14 @@ class KRule(Rule):
         return self.model_dump(exclude={"name", "k"}, exclude_none=True) != {}
 
     @cached_property
-    def _pools(self) -> re.Pattern[str]:
-        return re.compile("|".join(translate(pattern) for pattern in self.pools or ()))
+    def _is_for_pool(self) -> Callable[[str], bool]:
+        patterns = self.pools or ()
+
+        @lru_cache(KNOWN_POOLS)
+        def matches(pool: str) -> bool:
+            return any(fnmatchcase(pool, pattern) for pattern in patterns)
+
+        return matches
 
     def holds(self, player: PlayerState, birth_year: int | None, pool: str, finished_at: datetime) -> bool:
         """Tell whether all conditions hold for a player who stands at `player` before a match."""
@@ -59,7 +67,7 @@ class KRule(Rule):
             and (self.rating_below is None or player.rating < self.rating_below)
             and (self.peak_from is None or max(player.peak, player.rating) >= self.peak_from)
             and (self.age_until is None or _is_aged_until(self.age_until, birth_year, finished_at))
-            and (self.pools is None or self._pools.match(pool) is not None)
+            and (self.pools is None or self._is_for_pool(pool))
         )
 
 

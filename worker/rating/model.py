@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -49,8 +49,7 @@ class Match:
     verified: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class PlayerState:
+class PlayerState(NamedTuple):
     """Where a player stands in one pool.
 
     Attributes:
@@ -98,8 +97,7 @@ class PolicyRef:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One step of a player's rating chain, with every number that led to it.
 
     `after == before + delta` holds exactly, and so does `delta == k * weight * (score - expected)` unless the floor or

@@ -1,16 +1,16 @@
 """A policy: one version of one rating system, as data. Every number of a rule comes from here, none from code."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: these annotations are what pydantic checks a policy by.
 
 import json
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import AwareDatetime, Field, ValidationInfo, field_validator
 
-from worker.rating.expected import Expected
+from worker.rating.expected import FideTable, Logistic
 from worker.rating.floor import Floor
 from worker.rating.k_factor import KRule, check_k_rules
 from worker.rating.ladder import Ladder, Rung, check_rungs
@@ -18,9 +18,6 @@ from worker.rating.model import PlayerState, PolicyRef
 from worker.rating.rounding import Rounding
 from worker.rating.rule import Name, Rule, Text
 from worker.rating.weight import RepeatPair
-
-if TYPE_CHECKING:
-    from datetime import datetime, timedelta
 
 DIGEST_BYTES = 16
 
@@ -55,9 +52,9 @@ class Policy(Rule):
     provisional_games: Annotated[int, Field(ge=0)]
     require_verified: bool = False
     rounding: Rounding = "none"
-    expected: Expected
+    expected: Annotated[Logistic | FideTable, Field(discriminator="method")]
     k_factor: Annotated[tuple[KRule, ...], Field(strict=False, min_length=1)]
-    match_types: dict[Name, Annotated[float, Field(ge=0)]] = {}
+    match_types: dict[Name, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     repeat_pair: RepeatPair | None = None
     floor: Floor | None = None
     ladder: Annotated[tuple[Rung, ...], Field(strict=False, min_length=1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from fnmatch import fnmatchcase
 from itertools import groupby, pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from worker.rating.errors import PolicyError, UnknownPoolError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from worker.rating.policy import Policy
 
 KNOWN_POOLS = 10_000  # pools come from outside, so what is remembered of them is bounded
+
+in_order = attrgetter("name", "version")
 
 
 class PolicySet:
@@ -33,19 +36,16 @@ class PolicySet:
         Raises:
             PolicyError: Versions that contradict each other, or a pool that names no policy.
         """
-        self.policies = tuple(sorted(policies, key=lambda policy: (policy.name, policy.version)))
+        self.policies = tuple(sorted(policies, key=in_order))
         self.pools = dict(pools)
-        faults = [
-            f"policy {policy.name}, version {policy.version}: {fault}"
-            for policy, fault in version_faults(self.policies)
-        ]
-        faults += pool_faults(self.pools, {policy.name for policy in self.policies})
+        faults = [f"policy {policy.name}, {fault}" for policy, fault in version_faults(self.policies)]
+        faults += pool_faults(self.pools, (policy.name for policy in self.policies))
         if faults:
             raise PolicyError(faults)
         self._versions = {
-            name: tuple(versions) for name, versions in groupby(self.policies, lambda policy: policy.name)
+            name: _Versions(tuple(versions)) for name, versions in groupby(self.policies, attrgetter("name"))
         }
-        self._by_pool: dict[str, tuple[Policy, ...]] = {}
+        self._by_pool: dict[str, _Versions] = {}
 
     def at(self, pool: str, finished_at: datetime) -> Policy:
         """Give the version that holds for a match; before the first version's date, that is the first.
@@ -56,12 +56,9 @@ class PolicySet:
         versions = self._by_pool.get(pool)
         if versions is None:
             versions = self._resolve(pool)
-        if len(versions) == 1:
-            return versions[0]
-        # Only the first version may have no date, and it needs none.
-        return versions[bisect_right(versions, finished_at, lo=1, key=lambda policy: policy.valid_from) - 1]
+        return versions.policies[bisect_right(versions.later_from, finished_at)]
 
-    def _resolve(self, pool: str) -> tuple[Policy, ...]:
+    def _resolve(self, pool: str) -> _Versions:
         name = next((name for pattern, name in self.pools.items() if fnmatchcase(pool, pattern)), None)
         if name is None:
             raise UnknownPoolError(pool, self.pools)
@@ -71,25 +68,34 @@ class PolicySet:
         return versions
 
 
+class _Versions:
+    """The versions of one policy, in order, and the dates of those after the first."""
+
+    __slots__ = ("later_from", "policies")
+
+    def __init__(self, policies: tuple[Policy, ...]) -> None:
+        self.policies = policies
+        self.later_from = [policy.valid_from for policy in policies[1:] if policy.valid_from is not None]
+
+
 def version_faults(policies: Iterable[Policy]) -> Iterator[tuple[Policy, str]]:
-    """Find the versions that contradict an earlier one of the same policy: the same number, or no later date."""
-    in_order = sorted(policies, key=lambda policy: (policy.name, policy.version))
-    for earlier, later in pairwise(in_order):
+    """Find the versions that contradict the one before of the same policy: the same number, or no later date."""
+    for earlier, later in pairwise(sorted(policies, key=in_order)):
         if earlier.name != later.name:
             continue
         if earlier.version == later.version:
-            yield later, f"version = {later.version} is given twice with different content"
+            yield later, f"version = {later.version}: given twice"
         elif later.valid_from is None or (earlier.valid_from is not None and later.valid_from <= earlier.valid_from):
-            yield (
-                later,
-                f"valid_from = {later.valid_from} must be later than that of version {earlier.version}, "
-                f"{earlier.valid_from}",
-            )
+            bound = f"must be later than that of version {earlier.version}, {earlier.valid_from}"
+            yield later, f"version {later.version}: valid_from = {later.valid_from}: {bound}"
 
 
 def pool_faults(pools: Mapping[str, str], names: Iterable[str]) -> Iterator[str]:
-    """Find the pool patterns that name no known policy."""
+    """Find the pool patterns that name no known policy, and the pools that an earlier pattern hides."""
     known = sorted(set(names))
-    for pattern, name in pools.items():
+    for place, (pattern, name) in enumerate(pools.items()):
         if name not in known:
-            yield f'pools."{pattern}" = {name!r}: no such policy; there are {", ".join(known) or "none"}'
+            yield f'pools, "{pattern}" = {name!r}: no such policy; there are {", ".join(known) or "none"}'
+        for earlier in list(pools)[:place]:
+            if fnmatchcase(pattern, earlier):  # a pattern is matched like a pool: "chess/*" hides "chess/rapid*"
+                yield f'pools, "{pattern}": never reached, "{earlier}" comes first and matches all of it'

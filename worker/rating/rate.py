@@ -10,8 +10,9 @@ from worker.rating.rounding import display
 from worker.rating.weight import weigh
 
 if TYPE_CHECKING:
-    from worker.rating.model import Factor, Match, Outcome, Side
+    from worker.rating.model import Match, Outcome
     from worker.rating.policy import Policy
+    from worker.rating.weight import Weight
 
 WIN, DRAW, LOSS = 1.0, 0.5, 0.0
 OPPOSITE = {WIN: LOSS, DRAW: DRAW, LOSS: WIN}
@@ -47,33 +48,29 @@ def rate(match: Match, first: PlayerState, second: PlayerState, earlier_pair_gam
         raise ValueError(f"match {match.match_id!r}: scores {one.score} and {other.score} are no result")
     if policy.require_verified and not match.verified:
         return Unrated(UNVERIFIED)
-    weight, factors = weigh(match.match_type, policy.match_types, earlier_pair_games, policy.repeat_pair)
-    if weight == 0:
+    weight = weigh(match.match_type, policy.match_types, earlier_pair_games, policy.repeat_pair)
+    if weight.value == 0:
         return Unrated(match.match_type)
-    one_changes, one_after = _rate_side(match, one, other.id, first, second.rating, weight, factors, policy)
-    other_changes, other_after = _rate_side(match, other, one.id, second, first.rating, weight, factors, policy)
+    standings = (first, second)
+    one_changes, one_after = _rate_side(match, 0, standings, weight, policy)
+    other_changes, other_after = _rate_side(match, 1, standings, weight, policy)
     return Rated(one_changes + other_changes, (one_after, other_after))
 
 
 def _rate_side(
-    match: Match,
-    side: Side,
-    opponent_id: str,
-    before: PlayerState,
-    opponent_rating: float,
-    weight: float,
-    factors: tuple[Factor, ...],
-    policy: Policy,
+    match: Match, place: int, standings: tuple[PlayerState, PlayerState], weight: Weight, policy: Policy
 ) -> tuple[tuple[Change, ...], PlayerState]:
-    """Give one side's change, a second one if the floor restarts the player, and where that leaves them."""
+    """Give the change of the first (0) or second (1) side, another if the floor restarts them, and where they stand."""
+    side, before = match.sides[place], standings[place]
+    opponent, opponent_rating = match.sides[1 - place], standings[1 - place].rating
     rule = choose_k(policy.k_factor, before, side.birth_year, match.pool, match.finished_at)
     expected, capped = policy.expected.score(before.rating, opponent_rating)
-    delta, adjusted = _delta(before.rating, rule.k * weight * (side.score - expected), policy)
+    delta, adjusted = _delta(before.rating, rule.k * weight.value * (side.score - expected), policy)
     state = _after_game(before, delta, match, side.score)
     change = Change(
         pool=match.pool,
         player_id=side.id,
-        opponent_id=opponent_id,
+        opponent_id=opponent.id,
         match_id=match.match_id,
         reason=Reason.MATCH,
         version=state.version,
@@ -84,8 +81,8 @@ def _rate_side(
         score=side.score,
         k=rule.k,
         k_rule=rule.name,
-        weight=weight,
-        factors=factors,
+        weight=weight.value,
+        factors=weight.factors,
         games=state.games,
         provisional=policy.provisional(state.games),
         adjusted=(GAP_CAP, *adjusted) if capped else adjusted,
@@ -130,7 +127,7 @@ def _after_game(before: PlayerState, delta: float, match: Match, score: float) -
 
 
 def _restart(fall: Change, fallen: PlayerState, policy: Policy) -> tuple[Change, PlayerState]:
-    """Take a player who fell below the floor to the start, with no games. No game of its own: it has no K and no score."""
+    """Take a player who fell below the floor to the start, with no games. It is no game: it has no K and no score."""
     delta = policy.start - fallen.rating
     rating = fallen.rating + delta
     state = PlayerState(

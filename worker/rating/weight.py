@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -46,10 +46,20 @@ class RepeatPair(Rule):
         return FULL if excess <= 0 else max(self.minimum, self.factor**excess)
 
 
+class Weight(NamedTuple):
+    """A match's weight and those of its factors that are not 1."""
+
+    value: float
+    factors: tuple[Factor, ...]
+
+
+UNWEIGHTED = Weight(FULL, ())
+
+
 def weigh(
     match_type: str, match_types: Mapping[str, float], earlier_games: int, repeat_pair: RepeatPair | None
-) -> tuple[float, tuple[Factor, ...]]:
-    """Give a match's weight and those of its factors that are not 1.
+) -> Weight:
+    """Multiply the factors of a match's weight.
 
     Args:
         match_type: As the event has it.
@@ -60,11 +70,11 @@ def weigh(
     by_repeat = FULL if repeat_pair is None else repeat_pair.weight(earlier_games)
     by_type = match_types.get(match_type, FULL)
     if by_repeat == by_type == FULL:
-        return FULL, ()
+        return UNWEIGHTED
     factors = []
     if repeat_pair is not None and by_repeat != FULL:
         why = f"game {earlier_games + 1} of this pair in {repeat_pair.window_hours:g} h"
         factors.append(Factor("repeat-pair", by_repeat, why))
     if by_type != FULL:
         factors.append(Factor("match-type", by_type, f"{match_type} match"))
-    return by_repeat * by_type, tuple(factors)
+    return Weight(by_repeat * by_type, tuple(factors))
