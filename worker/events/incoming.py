@@ -165,15 +165,14 @@ def _unreadable(value: bytes, error: orjson.JSONDecodeError) -> BadEventError:
     if value.startswith(_BOM):
         return BadEventError(Reject.NOT_JSON, "the value starts with a byte order mark; it must start with '{'")
     try:
-        value.decode()
+        text = value.decode()
     except UnicodeDecodeError as fault:
         return BadEventError(Reject.NOT_UTF8, f"the value isn't UTF-8: {fault.reason} at byte {fault.start}")
     if "depth" in error.msg or "recursion" in error.msg.lower():
         return BadEventError(Reject.TOO_DEEP, "the value is nested more than 250 levels deep")
     reason = Reject.NOT_UTF8 if "surrogate" in error.msg else Reject.NOT_JSON
-    return BadEventError(
-        reason, f"the value isn't JSON: {error}; it starts with {shown(value[:160].decode(errors='ignore'))}"
-    )
+    around = text[max(error.pos - 40, 0) : error.pos + 40]
+    return BadEventError(reason, f"the value isn't JSON: {error}, around {shown(around)}")
 
 
 def _open(envelope: Any, trace: str | None) -> tuple[Any, str, str | None]:

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 RATING_CHANGED = "org.rating-worker.rating-changed.v1"
 SOURCE = "/rating-worker"
 
-_TAIL = (("content-type", b"application/json"),)
+_FIXED_HEADERS = (
+    ("ce_specversion", b"1.0"),
+    ("ce_type", RATING_CHANGED.encode()),
+    ("content-type", b"application/json"),
+)
 _HALF = 0.5
 
 
@@ -104,13 +108,11 @@ def encode_change(change: Change, *, traceparent: str | None = None, source: str
     }
     key = f"{c.pool}|{c.player_id}".encode()
     headers = [
-        ("ce_specversion", b"1.0"),
+        *_FIXED_HEADERS,
         ("ce_id", identity.encode()),
-        ("ce_type", RATING_CHANGED.encode()),
         ("ce_source", source.encode()),
         ("ce_time", occurred_at.encode()),
         ("ce_subject", key),
-        *_TAIL,
     ]
     if traceparent is not None:
         headers.append(("traceparent", traceparent.encode()))

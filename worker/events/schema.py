@@ -33,7 +33,10 @@ _FIELDS: dict[str, tuple[Reject, str]] = {
     "match_type": (Reject.SCHEMA, "one of 'ranked', 'casual', 'tournament'"),
     "verified": (Reject.SCHEMA, "true or false"),
 }
+_PLAYER = (Reject.SCHEMA, "an object with an id and a score")
 _OTHER = (Reject.SCHEMA, "a JSON object")
+_ITEMS = 3  # one more than the players of a match
+_LONGEST = 200  # more than any string may have
 
 
 def schema_folder() -> Traversable:
@@ -71,23 +74,38 @@ def complaint(name: str, document: Any, root: str) -> BadEventError:
         document: What orjson decoded.
         root: The JSON path of the document in the record: `$`, or `$.data` inside a CloudEvents envelope.
     """
-    errors = list(validator(name).iter_errors(document))
+    # Each error carries a copy of what it is about, so 65 kB of bad players would take a second to list: look at less.
+    errors = list(validator(name).iter_errors(_small(document)))
+    if not errors:
+        return BadEventError(Reject.SCHEMA, f"{root} is {shown(document)}; it must fit schemas/{name}.json")
     # A field that is there and wrong says more than one that is missing, and the innermost says most.
     first = max(errors, key=lambda error: len(error.instance_path))
     path = list(first.instance_path)
-    found = f"is {shown(first.instance)}"
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     if isinstance(first.kind, jsonschema_rs.ValidationErrorKind.Required):
         path.append(first.kind.property)
-        found = "is missing"
-    reason, allowed = _OTHER
-    if path:
-        reason, allowed = next((_FIELDS[key] for key in reversed(path) if key in _FIELDS), _OTHER)
-    if isinstance(path[-1] if path else None, int):
-        allowed = "an object with an id and a score"
-    if found == "is missing" or not isinstance(first.instance, str | int | float):
-        reason = Reject.SCHEMA  # the shape is wrong, not the value
-    more = f" ({len(errors) - 1} more faults)" if len(errors) > 1 else ""
-    return BadEventError(reason, f"{_path(root, path)} {found}; it must be {allowed}{more}")
+        _, allowed = _rule(path)
+        return BadEventError(Reject.SCHEMA, f"{_path(root, path)} is missing; it must be {allowed}{more}")
+    found = document
+    for key in path:
+        found = found[key]
+    reason, allowed = _rule(path)
+    return BadEventError(reason, f"{_path(root, path)} is {shown(found)}; it must be {allowed}{more}")
+
+
+def _rule(path: Sequence[str | int]) -> tuple[Reject, str]:
+    if not path:
+        return _OTHER
+    return _PLAYER if isinstance(path[-1], int) else _FIELDS.get(path[-1], _OTHER)
+
+
+def _small(value: Any, depth: int = 8) -> Any:
+    """Return a cut of an invalid value that is invalid in the same places, as far as its first few items go."""
+    if isinstance(value, dict):
+        return {key: _small(item, depth - 1) for key, item in value.items() if depth and key in _FIELDS}
+    if isinstance(value, list):
+        return [_small(item, depth - 1) for item in value[: _ITEMS if depth else 0]]
+    return value[:_LONGEST] if isinstance(value, str) else value
 
 
 def _path(root: str, keys: Sequence[str | int]) -> str:
