@@ -16,13 +16,8 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Field, FilePath, Secret, StringConstraints, ValidationError, field_validator, model_validator
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
+from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from worker.ops import settings_text
 from worker.ops.settings_rules import broken_rules
@@ -97,6 +92,8 @@ _BROKER = r"(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):\d{1,5}"
 _NAME = StringConstraints(pattern=r"^[a-zA-Z0-9._-]{1,249}$")
 _NAME_TEXT = "1 to 249 of a-z A-Z 0-9 . _ -"
 Name = Annotated[str, _NAME, _says(_NAME_TEXT)]
+_BROKERS = StringConstraints(pattern=rf"^{_BROKER}(,{_BROKER})*$")
+Brokers = Annotated[str, _BROKERS, _says("host:port, several separated by commas")]
 Seconds = Annotated[float, Field(ge=0.1, le=3_600)]
 Milliseconds = Annotated[int, Field(ge=1, le=900_000)]  # 900 s: what a broker allows a transaction by default
 
@@ -119,11 +116,7 @@ class Settings(BaseSettings):
         validate_default=True,
     )
 
-    kafka_bootstrap: Annotated[
-        str,
-        StringConstraints(pattern=rf"^{_BROKER}(,{_BROKER})*$"),
-        _says("host:port, several separated by commas"),
-    ] = "127.0.0.1:9092"
+    kafka_bootstrap: Brokers = "127.0.0.1:9092"
     """Kafka brokers to start from."""
     consumer_group: Name = "rating-worker"
     """Consumer group; all workers that share the work share it."""
@@ -247,11 +240,11 @@ class Settings(BaseSettings):
     def settings_customise_sources(
         cls,
         settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - no .env: what runs is what the environment says
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        init_settings: Source,
+        env_settings: Source,
+        dotenv_settings: Source,  # noqa: ARG003 - no .env: what runs is what the environment says
+        file_secret_settings: Source,
+    ) -> tuple[Source, ...]:
         """Put the `*_FILE` variables between the environment and the folder of secrets."""
         files = InitSettingsSource(settings_cls, init_kwargs=_secrets_from_files())
         return init_settings, env_settings, files, file_secret_settings
