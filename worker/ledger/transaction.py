@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from worker.events import Reject
 from worker.ledger import sql
 from worker.ledger.errors import ROW_REFUSED, ClaimLostError, RaceLostError
-from worker.ledger.rows import LedgerRow, MatchRow, RatingRow, columns, publication_of
+from worker.ledger.rows import LedgerRow, MatchRow, RatingRow, columns, json_of, publication_of
 from worker.ledger.values import Applied, Arrival, Origin, Publication, Refusal
 from worker.rating.book import Book
 from worker.rating.model import PlayerState, Unrated
@@ -298,9 +298,9 @@ def _player_id(side: Any) -> str:
     return side.id  # type: ignore[no-any-return]
 
 
-def _attributes(lo_birth_year: int | None, hi_birth_year: int | None) -> dict[str, int] | None:
+def _attributes(lo_birth_year: int | None, hi_birth_year: int | None) -> str | None:
     given = {"lo_birth_year": lo_birth_year, "hi_birth_year": hi_birth_year}
-    return {name: year for name, year in given.items() if year is not None} or None
+    return json_of({name: year for name, year in given.items() if year is not None})
 
 
 def _conflict(match_id: str, first: Origin) -> str:

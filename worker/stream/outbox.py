@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aiokafka.partitioner import DefaultPartitioner
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from aiokafka import AIOKafkaProducer
 
-_partition_of = DefaultPartitioner()
+_partition_of: Callable[..., int] = DefaultPartitioner()
 
 
 class Outgoing(NamedTuple):
@@ -43,7 +43,7 @@ async def send_all(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> N
     """
     counts: dict[str, int] = {}
     sent: list[asyncio.Future[object]] = []
-    builders: dict[tuple[str, int], object] = {}
+    builders: dict[tuple[str, int], Any] = {}
     try:
         for topic, key, value, headers in records:
             count = counts.get(topic)
@@ -53,10 +53,10 @@ async def send_all(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> N
             builder = builders.get(at)
             if builder is None:
                 builder = builders[at] = producer.create_batch()
-            if builder.append(timestamp=None, key=key, value=value, headers=headers) is None:  # type: ignore[attr-defined]
+            if builder.append(timestamp=None, key=key, value=value, headers=headers) is None:  # full
                 sent.append(await producer.send_batch(builder, topic, partition=at[1]))
                 builder = builders[at] = producer.create_batch()
-                builder.append(timestamp=None, key=key, value=value, headers=headers)  # type: ignore[attr-defined]
+                builder.append(timestamp=None, key=key, value=value, headers=headers)
         for (topic, partition), builder in builders.items():
             sent.append(await producer.send_batch(builder, topic, partition=partition))
         await asyncio.gather(*sent)

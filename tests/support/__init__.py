@@ -1,0 +1,1 @@
+"""What several kinds of tests share: worker processes, match streams, independent readers, the checker."""

@@ -1,0 +1,156 @@
+"""Kafka by an independent client (librdkafka): what the worker's own client says of itself is not believed here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
+
+from tests.support.waiting import until
+from worker.events import encode_match, pair_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from worker.rating.model import Match
+    from worker.settings import Settings
+
+_TIMEOUT_S = 30
+
+
+class Raw(NamedTuple):
+    """A record as it is sent or as it was read."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    partition: int = -1
+    offset: int = -1
+
+    def json(self) -> Any:
+        """Parse the value."""
+        assert self.value is not None
+        return json.loads(self.value)
+
+    def header(self, name: str) -> str | None:
+        """Give the last header of a name as text."""
+        return next((value.decode() for key, value in reversed(self.headers) if key == name), None)
+
+
+def record_of(match: Match) -> Raw:
+    """Give the record that a well-behaved backend sends for a match."""
+    return Raw(pair_key(match.pool, *(side.id for side in match.sides)), encode_match(match))
+
+
+async def produce(settings: Settings, records: Iterable[Raw]) -> int:
+    """Send records to the match topic; gives how many, once all are acknowledged."""
+
+    def send() -> int:
+        errors: list[Any] = []
+        producer = Producer(
+            {
+                "bootstrap.servers": settings.kafka_bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "partitioner": "murmur2_random",
+                "message.max.bytes": 2_000_000,
+                "queue.buffering.max.messages": 1_000_000,
+            }
+        )
+        count = 0
+        for record in records:
+            placed = {} if record.partition < 0 else {"partition": record.partition}
+            producer.produce(
+                settings.match_topic,
+                value=record.value,
+                key=record.key,
+                headers=list(record.headers),
+                on_delivery=lambda error, _message: errors.append(error) if error else None,
+                **placed,
+            )
+            count += 1
+            if count % 1000 == 0:
+                producer.poll(0)
+        assert producer.flush(_TIMEOUT_S) == 0, "the broker did not take everything"
+        assert not errors, errors[:3]
+        return count
+
+    return await asyncio.to_thread(send)
+
+
+async def read_all(settings: Settings, topic: str) -> list[Raw]:
+    """Read a topic from its beginning to its stable end, as a read_committed consumer sees it."""
+
+    def read() -> list[Raw]:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": settings.kafka_bootstrap,
+                "group.id": "independent-reader",
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+            }
+        )
+        try:
+            partitions = list(consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions)
+            consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in partitions])
+            records: list[Raw] = []
+            ended: set[int] = set()
+            while ended != set(partitions):
+                message = consumer.poll(_TIMEOUT_S)
+                assert message is not None, f"{topic} did not come to its end"
+                error = message.error()
+                if error is None:
+                    records.append(
+                        Raw(
+                            message.key(),
+                            message.value(),
+                            tuple(message.headers() or ()),
+                            message.partition(),
+                            message.offset(),
+                        )
+                    )
+                else:
+                    assert error.name() == "_PARTITION_EOF", error
+                    ended.add(message.partition() or 0)
+            return records
+        finally:
+            consumer.close()
+
+    return await asyncio.to_thread(read)
+
+
+async def until_all_committed(settings: Settings, timeout_s: float = 120) -> None:
+    """Wait until the worker's group has committed every record of the match topic.
+
+    The end of a partition is its high watermark; where the topic was written by transactions it would include markers,
+    which these tests' producers don't write.
+    """
+
+    def behind() -> int:
+        consumer = Consumer({"bootstrap.servers": settings.kafka_bootstrap, "group.id": settings.consumer_group})
+        try:
+            topic = settings.match_topic
+            numbers = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions
+            committed = consumer.committed([TopicPartition(topic, number) for number in numbers], timeout=_TIMEOUT_S)
+            left = 0
+            for at in committed:
+                _low, end = consumer.get_watermark_offsets(TopicPartition(topic, at.partition), timeout=_TIMEOUT_S)
+                left += end - max(at.offset, 0)
+            return left
+        finally:
+            consumer.close()
+
+    left: int | KafkaException = -1
+
+    async def done() -> bool:
+        nonlocal left
+        try:
+            left = await asyncio.to_thread(behind)
+        except KafkaException as error:  # a broker that has just started is still electing its coordinators
+            left = error
+        return left == 0
+
+    await until(done, timeout_s, lambda: f"{left} records are not committed")
