@@ -178,7 +178,7 @@ def _unreadable(value: bytes, error: orjson.JSONDecodeError) -> BadEventError:
 def _open(envelope: Any, trace: str | None) -> tuple[Any, str, str | None]:
     """Return the data, type and trace context of a CloudEvents envelope in JSON."""
     if not isinstance(envelope, dict):
-        raise BadEventError(Reject.SCHEMA, f"$ is {shown(envelope)}; it must be a CloudEvents object")
+        raise BadEventError(Reject.SCHEMA, f"$ is {shown(envelope)}; it must be one CloudEvents object")
     for key in ("type", "data"):
         if key not in envelope:
             raise BadEventError(Reject.SCHEMA, f"$.{key} is missing; a CloudEvents object must have it")

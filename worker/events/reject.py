@@ -19,7 +19,7 @@ class Reject(StrEnum):
     NOT_UTF8 = "not-utf8"  # bytes or a \ud800-like escape that are no Unicode text
     NOT_JSON = "not-json"
     DUPLICATE_KEY = "duplicate-key"  # two readers could take two meanings
-    UNKNOWN_TYPE = "unknown-type"  # CloudEvents type or mode that this topic doesn't carry
+    UNKNOWN_TYPE = "unknown-type"  # a CloudEvents type that this topic doesn't carry
     SCHEMA = "schema"  # a field missing or of a wrong type, unless one of the next four names it better
     BAD_ID = "bad-id"  # an id or pool of a wrong length or with characters that aren't allowed
     BAD_SCORES = "bad-scores"

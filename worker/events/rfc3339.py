@@ -24,15 +24,15 @@ def parse_time(text: str) -> datetime:
     if leap:
         text = f"{text[:17]}59{text[-1] if text[-1] == 'Z' else text[-6:]}"
     time = datetime.fromisoformat(text)
-    if time.tzinfo is not UTC:
-        try:
+    try:
+        if time.tzinfo is not UTC:
             time = time.astimezone(UTC)
-        except OverflowError:
-            raise ValueError("year in UTC is out of range") from None
-    if leap:
-        if time.hour != 23 or time.minute != 59 or (time + timedelta(days=1)).day != 1:  # noqa: PLR2004 - a clock's figures
-            raise ValueError("there was no leap second then: they end a month in UTC")
-        time += _SECOND
+        if leap:
+            time += _SECOND
+    except OverflowError:
+        raise ValueError("the year in UTC is out of range") from None
+    if leap and (time.day, time.hour, time.minute, time.second) != (1, 0, 0, 0):
+        raise ValueError("there was no leap second then: they end a month in UTC")
     return time
 
 
