@@ -12,8 +12,11 @@ import threading
 from pathlib import Path
 
 from deploy.local import Stack, StackError, jars
+from deploy.local.kafka import archive_classes
 
+_INTERRUPTED = 130
 _NOT_FOUND = 127
+_WATCH_SECONDS = 1.0
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,7 +24,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         if options.action == "fetch":
-            _say(f"{len(jars.fetch(_say))} jars are there and as they should be")
+            archive_classes(_say)
+            _say("all that the local stack needs is there, and as it should be")
         elif options.action == "lock":
             jars.write_lock(_say)
         elif options.action == "run":
@@ -31,6 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
     except StackError as error:
         _say(str(error))
         return 1
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     return 0
 
 
@@ -42,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     up = actions.add_parser("up", help="start both and print their addresses; Ctrl-C stops them")
     for action in (run, up):
         action.add_argument("--data", type=Path, help="keep the data in this folder (default: a temporary one)")
-    actions.add_parser("fetch", help="download what is missing and check all of it")
+    actions.add_parser("fetch", help="download what is missing, check it, and prepare for faster starts")
     actions.add_parser("lock", help="resolve Kafka's jars anew and write kafka.lock")
     return parser
 
@@ -71,7 +77,10 @@ def _up(data: Path | None) -> None:
         for name, value in stack.environment.items():
             print(f"export {name}={shlex.quote(value)}", flush=True)  # noqa: T201 - this is what the command is for
         _say("up; Ctrl-C stops it")
-        asked_to_end.wait()
+        while not asked_to_end.wait(_WATCH_SECONDS):
+            for server in (stack.postgres, stack.kafka):
+                if not server.running:
+                    raise StackError(f"{server.name} ended by itself; its log ends:\n{server.log_tail()}")
 
 
 def _say(text: str) -> None:

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-import requests
 import tenacity
 
 from deploy.local.errors import StackError
@@ -108,12 +107,12 @@ def _get(jar: Jar, folder: Path, download: Download) -> None:
     attempt = tenacity.Retrying(
         stop=tenacity.stop_after_attempt(_TRIES),
         wait=tenacity.wait_random_exponential(multiplier=1, max=10),
-        retry=tenacity.retry_if_exception_type((requests.RequestException, OSError, RuntimeError, StackError)),
+        retry=tenacity.retry_if_exception_type((OSError, RuntimeError, StackError)),
         reraise=True,
     )
     try:
         attempt(_get_once, jar, folder, download)
-    except (requests.RequestException, OSError, RuntimeError) as error:
+    except (OSError, RuntimeError) as error:
         raise StackError(
             f"Kafka: {jar.coordinate} could not be downloaded to {folder} in {_TRIES} tries: {error}. "
             "See that this machine reaches the Maven registry, then run `python -m deploy.local fetch` again."

