@@ -39,7 +39,7 @@ def dead_letter_headers(
         topic: Where the record came from, with its `partition` and `offset`.
         partition: See `topic`.
         offset: See `topic`.
-        timestamp_ms: The record's Kafka timestamp in milliseconds since 1970, None where it has none.
+        timestamp_ms: The record's Kafka timestamp in milliseconds since 1970, None or -1 where it has none.
         group: The consumer group that refused it.
         failed_at: When it did, aware.
         worker_version: The version of the worker that did.
@@ -50,7 +50,7 @@ def dead_letter_headers(
         "dlq.topic": topic,
         "dlq.partition": str(partition),
         "dlq.offset": str(offset),
-        "dlq.timestamp": None if timestamp_ms is None else str(timestamp_ms),
+        "dlq.timestamp": None if timestamp_ms is None or timestamp_ms < 0 else str(timestamp_ms),
         "dlq.consumer-group": group,
         "dlq.failed-at": format_time(failed_at),
         "dlq.worker-version": worker_version,
