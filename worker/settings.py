@@ -110,7 +110,6 @@ class Settings(BaseSettings):
         env_ignore_empty=True,
         frozen=True,
         extra="forbid",
-        allow_inf_nan=False,
         hide_input_in_errors=True,
         use_attribute_docstrings=True,
         validate_default=True,

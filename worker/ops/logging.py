@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
@@ -163,10 +164,15 @@ def _hide_secret_keys(_logger: WrappedLogger, _method: str, event: EventDict) ->
     return _hidden(event)
 
 
+@lru_cache(maxsize=1_000)
+def _tells_secret(key: str) -> bool:
+    return _SECRET_KEY.search(key) is not None
+
+
 def _hidden(values: MutableMapping[Any, Any]) -> dict[Any, Any]:
     return {
         key: _REDACTED.decode()
-        if isinstance(key, str) and _SECRET_KEY.search(key)
+        if isinstance(key, str) and _tells_secret(key)
         else _hidden(value)
         if isinstance(value, dict)
         else value
@@ -175,4 +181,6 @@ def _hidden(values: MutableMapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _hide_secret_text(_logger: WrappedLogger, _method: str, line: Any) -> bytes:
+    if b"@" not in line and b"=" not in line:  # nearly every line, and ten times as fast
+        return bytes(line)
     return _SECRET_TEXT.sub(lambda match: (match[1] or match[2]) + _REDACTED, line)

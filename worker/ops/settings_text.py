@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 PREFIX = "RATING_"
 HIDDEN = "(hidden)"
 _SPECIAL = (f"{PREFIX}SECRETS_DIR",)
-_CLOSE = (
-    0.85  # near enough for a slip of the hand, too far for the variables that Kubernetes sets for a service `rating`
-)
+# Near enough for a slip of the hand, too far for the variables that Kubernetes sets for a service `rating`.
+_CLOSE = 0.85
 
 
 def variable(field: str) -> str:

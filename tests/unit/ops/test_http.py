@@ -146,13 +146,16 @@ async def test_start_and_stop_in_any_order(metrics: Metrics, health: Health) -> 
         assert server.port > 0
 
 
-async def test_stop_does_not_wait_for_a_scraper(metrics: Metrics, health: Health) -> None:
-    """A connection that a scraper keeps open does not hold up the end of the worker."""
+@pytest.mark.parametrize("sent", [b"", b"GET /heal", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc"])
+async def test_stop_does_not_wait_for_a_client(metrics: Metrics, health: Health, sent: bytes) -> None:
+    """A connection that a client keeps open, silent or half-way through a request, does not hold up the end."""
     server = HttpServer("127.0.0.1", 0, metrics, health)
     await server.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
     await reader.readuntil(b"\r\n\r\n")
+    writer.write(sent)
+    await asyncio.sleep(0.05)
     started = time.monotonic()
     await server.stop()
     assert time.monotonic() - started < 5

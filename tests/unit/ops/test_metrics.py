@@ -137,6 +137,12 @@ def test_stages_are_timed_also_when_they_fail(metrics: Metrics) -> None:
         metrics.stage("lunch")
 
 
+def test_a_stage_may_be_timed_elsewhere(metrics: Metrics) -> None:
+    """A stage whose time was taken elsewhere, as in the database, counts like any other."""
+    metrics.took(Stage.WRITE, 0.25)
+    assert value(metrics, "rating_stage_seconds_sum", stage="write") == 0.25
+
+
 def test_every_stage_is_there_before_it_first_happens(metrics: Metrics) -> None:
     """Dashboards find all stages at 0 from the start."""
     for stage in Stage:

@@ -73,6 +73,7 @@ def test_urls_are_shown_without_password_and_parameters(url: str, shown: str) ->
         f"postgresql://u:{PASSWORD}",
         f'postgresql://u:{PASSWORD}"@db/r',
         f"postgresql://u:p@db:{PASSWORD}/r",
+        f"postgresql://u:123?{PASSWORD}@db/r",
     ],
 )
 def test_a_url_that_does_not_hold_is_refused_and_not_shown(url: str) -> None:
@@ -117,15 +118,19 @@ def test_a_secret_may_come_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_a_secret_may_come_from_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`RATING_SECRETS_DIR` names a folder with a file for each secret, as a mounted Kubernetes secret is."""
+    """`RATING_SECRETS_DIR` names a folder with a file for each secret, as Kubernetes mounts one; nearer sources win."""
     data = tmp_path / "..2026"
     data.mkdir()
     (data / "RATING_DATABASE_URL").write_text(URL)
     (tmp_path / "RATING_DATABASE_URL").symlink_to(data / "RATING_DATABASE_URL")
     monkeypatch.setenv("RATING_SECRETS_DIR", str(tmp_path))
     assert load_settings().database_url.get_secret_value() == URL
-    monkeypatch.setenv("RATING_DATABASE_URL", "postgresql://other")
-    assert load_settings().database_url.get_secret_value() == "postgresql://other"
+    (tmp_path / "own").write_text("postgresql://nearer")
+    monkeypatch.setenv("RATING_DATABASE_URL_FILE", str(tmp_path / "own"))
+    assert load_settings().database_url.get_secret_value() == "postgresql://nearer"
+    monkeypatch.delenv("RATING_DATABASE_URL_FILE")
+    monkeypatch.setenv("RATING_DATABASE_URL", "postgresql://nearest")
+    assert load_settings().database_url.get_secret_value() == "postgresql://nearest"
 
 
 def test_a_secret_given_twice_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
