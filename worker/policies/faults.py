@@ -14,28 +14,44 @@ if TYPE_CHECKING:
 
 LONGEST_VALUE = 60
 
+WORDS = {
+    "missing": "is missing",
+    "tuple_type": "should be a list",
+    "model_type": "should be a table",
+    "model_attributes_type": "should be a table",
+    "dict_type": "should be a table",
+    "int_type": "should be a whole number",
+    "float_type": "should be a number",
+    "bool_type": "should be true or false",
+    "string_type": "should be text",
+    "string_too_short": "should not be empty",
+    "datetime_type": "should be a time with an offset, such as 2026-01-01T00:00:00Z",
+    "timezone_aware": "should have an offset, such as Z",
+}
+
+KIND = "method"  # the key by which pydantic tells apart the kinds of a table
+KEY = "[key]"  # pydantic: not the value at the place before, but the key itself
+
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """Give every fault that the validation of a `model` found, such as "k_factor #2, k = -3: should be above 0"."""
+    """Give every fault that validating a `model` found, such as "k_factor #2, k = -3: should be greater than 0"."""
     return [_fault(detail, model) for detail in error.errors(include_url=False)]
 
 
 def _fault(detail: ErrorDetails, model: type[BaseModel]) -> str:
     path, table = _walk(detail["loc"], model)
-    if detail["type"] == "missing":
-        return f"{path}: is missing"
-    if detail["type"] == "union_tag_not_found":
-        return f"{path}, {detail['ctx']['discriminator'].strip(chr(39))}: is missing"
-    path += _value(detail["input"])
-    match detail["type"]:
-        case "extra_forbidden":
-            return f"{path}: no such key; there are {', '.join(table.model_fields)}"
-        case "value_error":
-            return f"{path}: {detail['ctx']['error']}"
-        case "union_tag_invalid":
-            return f"{path}: {detail['ctx']['discriminator']} should be one of {detail['ctx']['expected_tags']}"
-        case _:
-            return f"{path}: {detail['msg'].replace('Input should', 'should')}"
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "union_tag_not_found":
+        return f"{path}, {KIND}: is missing"
+    if kind == "union_tag_invalid":
+        return f"{path}, {KIND} = {context['tag']!r}: should be one of {context['expected_tags']}"
+    if kind == "extra_forbidden":
+        words = f"no such key; there are {', '.join(table.model_fields)}"
+    elif kind == "value_error":
+        words = str(context["error"])
+    else:
+        words = WORDS.get(kind) or detail["msg"].replace("Input should", "should")
+    return f"{path}{'' if kind == 'missing' else _value(detail['input'])}: {words}"
 
 
 def _walk(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, type[BaseModel]]:
@@ -48,7 +64,9 @@ def _walk(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, type
             path += f" #{part + 1}"
             continue
         if len(inner) > 1:  # one of several kinds of table: pydantic names which, and the file does not
-            inner = [kind for kind in inner if part in get_args(kind.model_fields["method"].annotation)]
+            inner = [kind for kind in inner if part in get_args(kind.model_fields[KIND].annotation)]
+            continue
+        if part == KEY:
             continue
         path += f", {part}" if path else part
         table = inner[0] if inner else table

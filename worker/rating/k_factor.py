@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from worker.rating.rule import Name, Rule, Text
 
@@ -42,7 +42,14 @@ class KRule(Rule):
     rating_below: float | None = None
     peak_from: float | None = None
     age_until: Annotated[int | None, Field(gt=0)] = None
-    pools: Annotated[tuple[Text, ...] | None, Field(strict=False, min_length=1)] = None
+    pools: Annotated[tuple[Text, ...] | None, Field(strict=False)] = None
+
+    @field_validator("pools")
+    @classmethod
+    def _some_pool(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value == ():
+            raise ValueError("needs a pattern, or the rule never holds; leave the key out for all pools")
+        return value
 
     @property
     def conditional(self) -> bool:
@@ -87,6 +94,8 @@ def check_k_rules(rules: tuple[KRule, ...]) -> tuple[KRule, ...]:
     Raises:
         ValueError: Says which rule and why.
     """
+    if not rules:
+        raise ValueError("at least one rule is needed, so that everyone has a K")
     for place, rule in enumerate(rules, start=1):
         if place < len(rules) and not rule.conditional:
             raise ValueError(f"rule {rule.name!r} has no conditions, so the rules after it never apply: put it last")

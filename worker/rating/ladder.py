@@ -45,6 +45,8 @@ def check_rungs(rungs: tuple[Rung, ...]) -> tuple[Rung, ...]:
     Raises:
         ValueError: Says which rung and why.
     """
+    if not rungs:
+        raise ValueError("at least one rung is needed, so that everyone has a title")
     for below, rung in pairwise(rungs):
         if rung.lower is None:
             raise ValueError(f"rung {rung.title!r} needs a lower bound: only the first may have none")

@@ -155,7 +155,7 @@ class Rated:
 
 @dataclass(frozen=True, slots=True)
 class Unrated:
-    """A match that is recorded and moves nothing, and why: `unverified`, or the match type that weighs nothing."""
+    """A match that is recorded and moves nothing, and why: `unverified`, `draw`, or the name of its match type."""
 
     reason: str
 

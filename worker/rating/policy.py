@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, ValidationInfo, field_validator
 
@@ -17,7 +17,7 @@ from worker.rating.ladder import Ladder, Rung, check_rungs
 from worker.rating.model import PlayerState, PolicyRef
 from worker.rating.rounding import Rounding
 from worker.rating.rule import Name, Rule, Text
-from worker.rating.weight import RepeatPair
+from worker.rating.weight import MatchType, RepeatPair
 
 DIGEST_BYTES = 16
 
@@ -34,6 +34,7 @@ class Policy(Rule):
         start: The rating of a player without one, in whole points.
         provisional_games: A player with fewer rated games is provisional.
         require_verified: Whether a match counts only if the server validated it.
+        draws: `half` counts a draw as half a point for both; `unrated` records it and does not rate it.
         rounding: Whether changes are rounded to whole points.
         expected: The expected score.
         k_factor: The K rules; the first that holds gives K, the last holds for everyone.
@@ -51,13 +52,14 @@ class Policy(Rule):
     start: int
     provisional_games: Annotated[int, Field(ge=0)]
     require_verified: bool = False
+    draws: Literal["half", "unrated"] = "half"
     rounding: Rounding = "none"
     expected: Annotated[Logistic | FideTable, Field(discriminator="method")]
-    k_factor: Annotated[tuple[KRule, ...], Field(strict=False, min_length=1)]
-    match_types: dict[Name, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    k_factor: Annotated[tuple[KRule, ...], Field(strict=False)]
+    match_types: dict[MatchType, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     repeat_pair: RepeatPair | None = None
     floor: Floor | None = None
-    ladder: Annotated[tuple[Rung, ...], Field(strict=False, min_length=1)]
+    ladder: Annotated[tuple[Rung, ...], Field(strict=False)]
 
     _check_k_factor = field_validator("k_factor")(check_k_rules)
     _check_ladder = field_validator("ladder")(check_rungs)

@@ -18,6 +18,7 @@ WIN, DRAW, LOSS = 1.0, 0.5, 0.0
 OPPOSITE = {WIN: LOSS, DRAW: DRAW, LOSS: WIN}
 
 UNVERIFIED = "unverified"
+DRAWN = "draw"
 
 GAP_CAP = "gap-cap"
 ROUNDING = "rounding"
@@ -35,8 +36,8 @@ def rate(match: Match, first: PlayerState, second: PlayerState, earlier_pair_gam
         policy: The version that holds when the match finished.
 
     Returns:
-        The changes and the new states, or the reason why the match is not rated: `unverified`, or the match type if it
-        weighs nothing.
+        The changes and the new states, or the reason why the match is not rated: `unverified`, `draw`, or its match
+        type, if that weighs nothing.
 
     Raises:
         ValueError: A player meets themself, or the scores are no result.
@@ -48,6 +49,8 @@ def rate(match: Match, first: PlayerState, second: PlayerState, earlier_pair_gam
         raise ValueError(f"match {match.match_id!r}: scores {one.score} and {other.score} are no result")
     if policy.require_verified and not match.verified:
         return Unrated(UNVERIFIED)
+    if one.score == DRAW and policy.draws == "unrated":
+        return Unrated(DRAWN)
     weight = weigh(match.match_type, policy.match_types, earlier_pair_games, policy.repeat_pair)
     if weight.value == 0:
         return Unrated(match.match_type)

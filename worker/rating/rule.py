@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
-"""What policies, K rules and match types are called."""
+
+def _check_name(value: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,63}", value):
+        raise ValueError("should be at most 64 lower-case letters, digits and hyphens, a letter first")
+    return value
+
+
+Name = Annotated[str, AfterValidator(_check_name)]
+"""What policies and K rules are called."""
 
 Text = Annotated[str, Field(min_length=1)]
 """Words for people."""

@@ -6,13 +6,25 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from worker.rating.model import Factor
 from worker.rating.rule import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+MATCH_TYPES = ("ranked", "casual", "tournament")  # those that events know
+
+
+def _check_match_type(value: str) -> str:
+    if value not in MATCH_TYPES:
+        raise ValueError(f"no such match type; there are {', '.join(MATCH_TYPES)}")
+    return value
+
+
+MatchType = Annotated[str, AfterValidator(_check_match_type)]
+"""A match type in a policy, which must not be misspelt: a weight for a name that no event has would never act."""
 
 LONGEST_WINDOW_HOURS = 24 * 366
 FULL = 1.0
@@ -63,7 +75,7 @@ def weigh(
 
     Args:
         match_type: As the event has it.
-        match_types: The weight of each type; a type that is not named weighs 1.
+        match_types: The weight of each type; a type that it leaves out weighs 1.
         earlier_games: How many rated matches of the pair precede this one in the window.
         repeat_pair: The decay, None for no decay.
     """

@@ -67,7 +67,7 @@ def test_elite_is_for_ever() -> None:
     ],
 )
 def test_junior(birth_year: int | None, at: datetime, rating: float, rule: str) -> None:
-    """A FIDE junior stays one to the end of the year of the 18th birthday while below 2300; no birth year, no junior."""
+    """A FIDE junior stays one to the end of the year of the 18th birthday while below 2300; no birth year, none."""
     assert name_of_k(FIDE, rating=rating, birth_year=birth_year, at=at) == rule
 
 

@@ -26,7 +26,7 @@ def test_the_digest_never_changes() -> None:
 
 def test_the_digest_is_of_content() -> None:
     """Defaults that are spelt out, and 32 for 32.0, leave the digest alone."""
-    assert policy(require_verified=False, rounding="none", match_types={}).digest == PLAIN_DIGEST
+    assert policy(require_verified=False, draws="half", match_types={}).digest == PLAIN_DIGEST
     assert policy(k_factor=[{"name": "all", "k": 32.0, "pools": None}]).digest == PLAIN_DIGEST
 
 

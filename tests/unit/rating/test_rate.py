@@ -167,6 +167,13 @@ def test_unverified_is_said_first() -> None:
     assert unrated(match(verified=False, match_type="casual"), system).reason == "unverified"
 
 
+def test_draws_may_be_left_unrated() -> None:
+    """A policy may record draws without rating them; wins are rated as ever."""
+    system = policy(draws="unrated")
+    assert unrated(match(0.5), system).reason == "draw"
+    assert rated(match(1.0), player(), player(), system).changes[0].delta == 16.0
+
+
 def test_gap_cap_is_named() -> None:
     """A change whose gap was capped says so, on the sides for which it was."""
     one, other = rated(match(1.0, pool="chess/standard"), player(2700.0), player(2000.0), FIDE).changes

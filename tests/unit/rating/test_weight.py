@@ -68,7 +68,7 @@ def test_match_types_of_biciid(match_type: str, weight: float) -> None:
 def test_casual_matches_of_biciid_are_not_rated() -> None:
     """A match type of weight 0 is not rated, and its name is the reason."""
     assert unrated(match(match_type="casual", pool="shax"), BICIID).reason == "casual"
-    assert unrated(match(match_type="friendly"), policy(match_types={"friendly": 0})).reason == "friendly"
+    assert unrated(match(match_type="ranked"), policy(match_types={"ranked": 0})).reason == "ranked"
 
 
 @pytest.mark.parametrize("system", [YIBOARD, FIDE], ids=lambda system: str(system.name))
