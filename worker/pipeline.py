@@ -1,9 +1,9 @@
 """The loop: fetch a batch, apply it to the ledger, publish what it changed, commit the offsets.
 
 Exactly once from event to rating change rests on three things, each in its own place: the ledger knows every match and
-where it came from (`ledger.transaction`), the records of a batch and its offsets are one Kafka transaction that is flushed
-before the Postgres commit and committed after it (`stream.publisher`), and whoever takes a partition first fences the one
-who held it (`ledger.claims`). This file only puts them in order.
+where it came from (`ledger.transaction`); the records of a batch and its offsets are one Kafka transaction, flushed
+before the Postgres commit and committed after it (`stream.publisher`); whoever takes a partition first fences the one who
+held it (`ledger.claims`). This file only puts them in order.
 """
 
 from __future__ import annotations

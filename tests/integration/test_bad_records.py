@@ -103,4 +103,6 @@ async def test_both_delivery_modes_publish_each_change_once(settings: Settings, 
     async with running(settings):
         await until_all_committed(settings)
     assert (await check(settings, matches)).wrong() == {}
-    assert [letter.header("dlq.reason") for letter in await read_all(settings, settings.dead_letter_topic)] == ["not-json"]
+    assert [letter.header("dlq.reason") for letter in await read_all(settings, settings.dead_letter_topic)] == [
+        "not-json"
+    ]

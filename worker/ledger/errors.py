@@ -47,20 +47,19 @@ PASSING_FAULTS: tuple[type[Exception], ...] = (
 )
 
 
+# The first that fits names it: TimeoutError is an OSError, a cancelled query an operator's intervention.
+_KINDS: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
+    ((asyncpg.DeadlockDetectedError,), "deadlock"),
+    ((asyncpg.SerializationError,), "serialization"),
+    ((RaceLostError,), "race"),
+    ((asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError, TimeoutError), "timeout"),
+    (
+        (asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError, asyncpg.InterfaceError, OSError),
+        "connection",
+    ),
+)
+
+
 def kind_of(error: BaseException) -> str:
-    """Name a passing fault for the retry metric: `deadlock`, `serialization`, `race`, `timeout` or `connection`."""
-    match error:
-        case asyncpg.DeadlockDetectedError():
-            return "deadlock"
-        case asyncpg.SerializationError():
-            return "serialization"
-        case RaceLostError():
-            return "race"
-        case asyncpg.QueryCanceledError() | asyncpg.LockNotAvailableError() | TimeoutError():
-            return "timeout"
-        case asyncpg.PostgresConnectionError() | asyncpg.OperatorInterventionError() | asyncpg.InterfaceError():
-            return "connection"
-        case OSError():
-            return "connection"
-        case _:
-            return "database"
+    """Name a passing fault for the retry metric; `database` is anything else that Postgres says."""
+    return next((kind for classes, kind in _KINDS if isinstance(error, classes)), "database")

@@ -25,6 +25,5 @@ class StreamSetupError(Exception):
     """Kafka can't be worked with until somebody mends it: says what is wrong and what to do."""
 
 
-# What Kafka or the way to it can say that passes by itself. aiokafka raises AssertionError and its own IllegalStateError
-# for a producer or consumer that is in the wrong state after a fault; a fresh one is started then.
+# What Kafka or the way to it can say that passes by itself.
 PASSING_FAULTS: tuple[type[Exception], ...] = (KafkaError, OSError, TimeoutError)

@@ -2,8 +2,8 @@
 
 aiokafka's rebalance callbacks run beside `getmany`, and its own reset of positions can come after a seek. So positions
 are ours: the callbacks only note that the assignment changed, and before the next record is taken the partitions are
-claimed, the committed offsets read and sought. A batch that was fetched under another assignment is dropped, and records
-below the next expected offset are skipped; both are counted.
+claimed, the committed offsets read and sought. A batch that was fetched under another assignment is dropped, and
+records below the next expected offset are skipped; both are counted.
 """
 
 from __future__ import annotations
