@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from worker.rating.model import Change, PlayerState, Reason
 from worker.rating.rule import Rule
+
+if TYPE_CHECKING:
+    from worker.rating.policy import Policy
+
+FLOOR = "floor"  # what a change says that the floor bent
 
 
 class Floor(Rule):
@@ -18,3 +24,45 @@ class Floor(Rule):
 
     at: int
     action: Literal["clamp", "restart"]
+
+    def clamps(self, rating: float) -> bool:
+        """Tell whether a rating would fall below the floor and is to stop there."""
+        return self.action == "clamp" and rating < self.at
+
+    def restarts(self, rating: float) -> bool:
+        """Tell whether a rating has fallen below the floor and its player is to start again."""
+        return self.action == "restart" and rating < self.at
+
+
+def restart(fall: Change, fallen: PlayerState, policy: Policy) -> tuple[Change, PlayerState]:
+    """Take a player who fell below the floor to the start, with no games; tally and peak are for life.
+
+    The change is no game: it has no score, no K and no weight of its own.
+
+    Args:
+        fall: The change that took them below.
+        fallen: Where that left them.
+        policy: The policy of the match.
+    """
+    delta = policy.start - fallen.rating
+    rating = fallen.rating + delta
+    state = fallen._replace(rating=rating, version=fallen.version + 1, games=0, peak=max(fallen.peak, rating))
+    change = fall._replace(
+        reason=Reason.FLOOR,
+        version=state.version,
+        before=fallen.rating,
+        after=rating,
+        delta=delta,
+        expected=None,
+        score=None,
+        k=None,
+        k_rule=None,
+        weight=1.0,
+        factors=(),
+        games=0,
+        provisional=policy.provisional(0),
+        adjusted=(FLOOR,),
+        title_before=fall.title_after,
+        title_after=policy.title(rating),
+    )
+    return change, state

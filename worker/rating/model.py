@@ -1,7 +1,8 @@
 """The values that the rating core takes and gives: matches, player states, changes.
 
 Ratings are IEEE doubles in Elo points and never rounded here, unless a policy asks for whole points. Times are aware
-datetimes in UTC and always come in from outside: nothing in this package reads a clock.
+datetimes in UTC and always come in from outside: nothing in this package reads a clock. States and changes are named
+tuples, as each match makes two of both and a frozen dataclass takes more than twice as long to make.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Change(NamedTuple):
     """One step of a player's rating chain, with every number that led to it.
 
     `after == before + delta` holds exactly, and so does `delta == k * weight * (score - expected)` unless the floor or
-    whole-point rounding acted, which `adjusted` then names.
+    whole-point rounding acted, which `adjusted` then names; a restart at the floor names `floor` too.
 
     Attributes:
         version: The player's chain version after this change; the first change is 1.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from worker.rating.floor import FLOOR, restart
 from worker.rating.k_factor import choose_k
 from worker.rating.model import Change, PlayerState, Rated, Reason, Unrated
 from worker.rating.rounding import display
@@ -22,7 +23,6 @@ DRAWN = "draw"
 
 GAP_CAP = "gap-cap"
 ROUNDING = "rounding"
-FLOOR = "floor"
 
 
 def rate(match: Match, first: PlayerState, second: PlayerState, earlier_pair_games: int, policy: Policy) -> Outcome:
@@ -95,10 +95,10 @@ def _rate_side(
         occurred_at=match.finished_at,
     )
     floor = policy.floor
-    if floor is None or floor.action != "restart" or state.rating >= floor.at:
+    if floor is None or not floor.restarts(state.rating):
         return (change,), state
-    restart, restarted = _restart(change, state, policy)
-    return (change, restart), restarted
+    second, state = restart(change, state, policy)
+    return (change, second), state
 
 
 def _delta(before: float, delta: float, policy: Policy) -> tuple[float, tuple[str, ...]]:
@@ -109,7 +109,7 @@ def _delta(before: float, delta: float, policy: Policy) -> tuple[float, tuple[st
         if whole != delta:
             delta, adjusted = whole, (ROUNDING,)
     floor = policy.floor
-    if floor is not None and floor.action == "clamp" and before + delta < floor.at:
+    if floor is not None and floor.clamps(before + delta):
         delta, adjusted = floor.at - before, (*adjusted, FLOOR)
     return delta, adjusted
 
@@ -127,44 +127,3 @@ def _after_game(before: PlayerState, delta: float, match: Match, score: float) -
         peak=max(before.peak, before.rating, rating),
         last_played_at=match.finished_at if last is None or last < match.finished_at else last,
     )
-
-
-def _restart(fall: Change, fallen: PlayerState, policy: Policy) -> tuple[Change, PlayerState]:
-    """Take a player who fell below the floor to the start, with no games. It is no game: it has no K and no score."""
-    delta = policy.start - fallen.rating
-    rating = fallen.rating + delta
-    state = PlayerState(
-        rating=rating,
-        version=fallen.version + 1,
-        games=0,
-        wins=fallen.wins,
-        draws=fallen.draws,
-        losses=fallen.losses,
-        peak=max(fallen.peak, rating),
-        last_played_at=fallen.last_played_at,
-    )
-    change = Change(
-        pool=fall.pool,
-        player_id=fall.player_id,
-        opponent_id=fall.opponent_id,
-        match_id=fall.match_id,
-        reason=Reason.FLOOR,
-        version=state.version,
-        before=fallen.rating,
-        after=rating,
-        delta=delta,
-        expected=None,
-        score=None,
-        k=None,
-        k_rule=None,
-        weight=1.0,
-        factors=(),
-        games=0,
-        provisional=policy.provisional(0),
-        adjusted=(FLOOR,),
-        title_before=fall.title_after,
-        title_after=policy.title(rating),
-        policy=fall.policy,
-        occurred_at=fall.occurred_at,
-    )
-    return change, state
