@@ -13,10 +13,10 @@ from worker.events.outgoing import (
     encode_match,
     event_id,
     pair_key,
-    whole_points,
 )
 from worker.events.reject import BadEventError, Reject
 from worker.events.schema import load_schema, schema_folder, validator
+from worker.rating.rounding import display as whole_points
 
 __all__ = [
     "MATCH_FINISHED",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from worker.events.rfc3339 import format_time
+from worker.rating.rounding import display
 
 if TYPE_CHECKING:
     from worker.rating.model import Change, Match
@@ -20,7 +21,6 @@ _FIXED_HEADERS = (
     ("ce_type", RATING_CHANGED.encode()),
     ("content-type", b"application/json"),
 )
-_HALF = 0.5
 
 
 class Encoded(NamedTuple):
@@ -43,20 +43,6 @@ def event_id(pool: str, player_id: str, version: int) -> str:
     BLAKE2b-128 over `rating-changed`, pool, player and version, joined by NUL, which none of them may contain.
     """
     return blake2b(f"rating-changed\0{pool}\0{player_id}\0{version}".encode(), digest_size=16).hexdigest()
-
-
-def whole_points(points: float) -> int:
-    """Return Elo points as people see them: whole, halves away from zero.
-
-    Raises:
-        OverflowError: `points` is infinite.
-        ValueError: `points` is not a number.
-    """
-    whole = int(points)
-    # Adding 0.5 and cutting off would round 0.49999999999999994 up; this difference is exact.
-    if abs(points - whole) >= _HALF:
-        whole += 1 if points > 0 else -1
-    return whole
 
 
 def encode_change(change: Change, *, traceparent: str | None = None, source: str = SOURCE) -> Encoded:
@@ -88,9 +74,9 @@ def encode_change(change: Change, *, traceparent: str | None = None, source: str
         "before": c.before + 0.0,
         "after": c.after + 0.0,
         "delta": c.delta + 0.0,
-        "display_before": whole_points(c.before),
-        "display_after": whole_points(c.after),
-        "display_delta": whole_points(c.delta),
+        "display_before": display(c.before),
+        "display_after": display(c.after),
+        "display_delta": display(c.delta),
         "expected": None if c.expected is None else c.expected + 0.0,
         "score": None if c.score is None else c.score + 0.0,
         "k": None if c.k is None else c.k + 0.0,

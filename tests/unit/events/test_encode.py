@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from decimal import ROUND_HALF_UP, Decimal
 
 import orjson
 import pytest
@@ -17,9 +16,9 @@ from worker.events import (
     event_id,
     pair_key,
     validator,
-    whole_points,
 )
 from worker.rating.model import Change, Factor, Match, PolicyRef, Reason
+from worker.rating.rounding import display
 
 CHANGE = Change(
     pool="chess/blitz",
@@ -66,7 +65,7 @@ def test_the_numbers_arrive_exactly(change: Change) -> None:
     value = orjson.loads(encode_change(change).value)
     for name in ("before", "after", "delta"):
         assert value[name] == getattr(change, name)
-        assert value[f"display_{name}"] == whole_points(getattr(change, name))
+        assert value[f"display_{name}"] == display(getattr(change, name))
     for name in ("expected", "score", "k", "weight", "k_rule", "games", "version", "title_before", "title_after"):
         assert value[name] == getattr(change, name)
     assert value["factors"] == [{"name": f.name, "value": f.value, "why": f.why} for f in change.factors]
@@ -172,17 +171,3 @@ def test_a_match_comes_back_from_its_bytes(match: Match) -> None:
     value = encode_match(match)
     validator("match-finished").validate(orjson.loads(value))
     assert decode(value).match == match
-
-
-@given(st.floats(-1e15, 1e15))
-@example(0.5)
-@example(-0.5)
-@example(2.5)
-@example(0.49999999999999994)
-@example(-0.49999999999999994)
-@example(-0.0)
-@example(4503599627370497.5)
-def test_whole_points_round_halves_away_from_zero(points: float) -> None:
-    """Exactly as in decimal arithmetic, and the same for a loss as for a gain."""
-    assert whole_points(points) == int(Decimal(points).quantize(Decimal(1), ROUND_HALF_UP))
-    assert whole_points(-points) == -whole_points(points)
