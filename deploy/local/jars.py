@@ -36,6 +36,7 @@ _HEADER = """\
 """
 _AT_ONCE = 8
 _TRIES = 4
+WAIT = tenacity.wait_random_exponential(multiplier=1, max=10)
 _TIMEOUT_SECONDS = 60
 
 
@@ -106,7 +107,7 @@ def write_lock(report: Callable[[str], None]) -> None:
 def _get(jar: Jar, folder: Path, download: Download) -> None:
     attempt = tenacity.Retrying(
         stop=tenacity.stop_after_attempt(_TRIES),
-        wait=tenacity.wait_random_exponential(multiplier=1, max=10),
+        wait=WAIT,
         retry=tenacity.retry_if_exception_type((OSError, RuntimeError, StackError)),
         reraise=True,
     )

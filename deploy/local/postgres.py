@@ -89,9 +89,12 @@ class Postgres(Server):
         data = process.folder / "data"
         if (data / "PG_VERSION").exists():
             return
-        initdb = [self._program("initdb"), "--pgdata", str(data), "--username", ROLE, "--auth", "trust"]
+        # A temporary folder doesn't outlive the machine, so a thousand new files need not be synced one by one.
+        no_sync = ("--no-sync",) if process.temporary else ()
+        initdb = (self._program("initdb"), *no_sync, "--pgdata", str(data), "--username", ROLE, "--auth", "trust")
         process.run([*initdb, "--encoding", "UTF8", "--locale", "C", "--no-instructions"], self._environment())
-        single = [self._program("postgres"), "--single", "-j", "-D", str(data), "template1"]
+        fsync = f"fsync={'off' if process.temporary else 'on'}"
+        single = [self._program("postgres"), "--single", "-j", "-c", fsync, "-D", str(data), "template1"]
         process.run(single, self._environment(), f"CREATE DATABASE {DATABASE};\n\n")
 
     def _command(self) -> Sequence[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
+import shutil
 import socket
 import subprocess
 import sys
@@ -64,6 +66,8 @@ class Process:
     def __init__(self, name: str, folder: Path | None, last_signal: signal.Signals, user: User | None = None) -> None:
         self._name = name
         self._user = user
+        self._opened = False
+        self.temporary = folder is None
         self._lock = threading.Lock()
         ours, theirs = socket.socketpair()
         with theirs:
@@ -87,6 +91,7 @@ class Process:
                 last_signal=last_signal,
             )
             self.folder = Path(path)
+            self._opened = True
             self._check_way()
         except BaseException:
             self.close()
@@ -135,9 +140,12 @@ class Process:
     def close(self) -> None:
         """End the server and the keeper; a temporary folder goes too."""
         with self._lock:
-            self._lines.close()
+            with contextlib.suppress(OSError):  # a keeper that is gone already
+                self._lines.close()
             self._socket.close()
             self._keeper.wait()
+        if self.temporary and self._opened:
+            shutil.rmtree(self.folder, ignore_errors=True)  # the keeper's work, unless it was killed
 
     def failure(self, why: str) -> str:
         """A message for a StackError: which server, why, and what the server said itself."""
