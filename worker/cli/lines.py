@@ -1,0 +1,100 @@
+"""Reading matches from JSON lines: the file or standard input, line by line, each decoded like a record from Kafka."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import IO, TYPE_CHECKING
+
+from worker.cli.exits import CommandError, Exit
+from worker.cli.output import progress, say
+from worker.events import BadEventError, DecodedMatch, Reject, decode_match
+from worker.rating.errors import UnknownPoolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from worker.rating.policy_set import PolicySet
+    from worker.settings import Settings
+
+_EVERY = 512  # lines between two steps of the bar
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that is not blank: its number from 1, and its bytes without the line's end."""
+
+    number: int
+    value: bytes
+
+
+class Decoder:
+    """Decodes lines as the worker decodes records, at the worker's limits."""
+
+    def __init__(self, settings: Settings, policies: PolicySet) -> None:
+        self._policies = policies
+        self._max_bytes = settings.max_event_bytes
+        self._max_ahead = timedelta(seconds=settings.max_future_s)
+
+    def decode(self, line: Line) -> DecodedMatch:
+        """Decode one line.
+
+        Raises:
+            BadEventError: The worker would dead-letter it, for the same reason.
+        """
+        event = decode_match(
+            line.value, (), now=datetime.now(UTC), max_bytes=self._max_bytes, max_ahead=self._max_ahead
+        )
+        try:
+            self._policies.at(event.match.pool, event.match.finished_at)
+        except UnknownPoolError as error:
+            raise BadEventError(Reject.UNKNOWN_POOL, str(error)) from None
+        return event
+
+
+@contextmanager
+def open_lines(file: Path | None, task: str, max_bytes: int) -> Iterator[Iterator[Line]]:
+    """Open a file, or standard input for None or `-`, and give its lines, with a progress bar for a file on a terminal.
+
+    Of a line that is longer than `max_bytes` only so much is kept as shows that it is too long.
+
+    Raises:
+        CommandError: The file can't be read.
+    """
+    if file is None or str(file) == "-":
+        if sys.stdin.isatty():
+            say("Reading matches from the terminal, one JSON object a line; Ctrl-D ends.")
+        yield _lines(sys.stdin.buffer, max_bytes)
+        return
+    try:
+        stream = file.open("rb")
+        size = file.stat().st_size
+    except OSError as error:
+        raise CommandError(f"{file} can't be read: {error.strerror}.", Exit.USAGE) from error
+    with stream, progress(wanted=sys.stderr.isatty()) as bar:
+        bar_task = bar.add_task(task, total=size)
+
+        def counted() -> Iterator[Line]:
+            done = 0
+            for line in _lines(stream, max_bytes):
+                yield line
+                done += len(line.value) + 1
+                if line.number % _EVERY == 0:
+                    bar.update(bar_task, completed=done)
+
+        yield counted()
+
+
+def _lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
+    number = 0
+    while value := stream.readline(max_bytes + 2):
+        number += 1
+        kept = value
+        while not value.endswith(b"\n") and (value := stream.readline(1 << 20)):
+            pass  # the rest of a line that is too long, or of a last line without an end
+        kept = kept.rstrip(b"\r\n")
+        if kept.strip():
+            yield Line(number, kept)

@@ -1,0 +1,126 @@
+"""`leaderboard`, `player` and `explain`: what the ledger says about players and matches."""
+
+# Typer reads the annotations of commands while it runs, so here they are no strings.
+
+from typing import Annotated
+
+import typer
+
+from worker.cli import render
+from worker.cli.exits import CommandError, Exit, command
+from worker.cli.explanation import Explanation, explain
+from worker.cli.output import console, plain, print_json
+from worker.cli.running import postgres, quiet, run
+from worker.ledger import reads
+from worker.settings import Settings, load_settings
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with every number exact.")]
+
+_LONGEST_PAGE = 10_000
+
+
+@command
+def leaderboard(
+    pool: Annotated[str, typer.Argument(help="Such as yi, shax or chess/blitz.")],
+    limit: Annotated[int, typer.Option(min=1, max=_LONGEST_PAGE, help="How many players.")] = 20,
+    after: Annotated[str | None, typer.Option(metavar="CURSOR", help="Go on where the page before ended.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a pool's leaderboard: its established players, by rating.
+
+    Players with too few rated games (provisional) are not on it.
+    """
+    settings = load_settings()
+    quiet()
+    try:
+        cursor = reads.TOP if after is None else reads.Cursor.parse(after)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--after") from error
+    page = run(_leaderboard(settings, pool, limit, cursor))
+    if as_json:
+        print_json(render.page_json(pool, page))
+    else:
+        render.print_page(console(), pool, page)
+
+
+@command
+def player(
+    player_id: Annotated[str, typer.Argument(metavar="PLAYER", help="The player's id.")],
+    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
+    limit: Annotated[
+        int, typer.Option(min=0, max=_LONGEST_PAGE, help="How many of the last changes, in each pool.")
+    ] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show a player: rating, title, wins, draws and losses in each pool, and the last changes."""
+    settings = load_settings()
+    quiet()
+    found = run(_player(settings, player_id, pool, limit))
+    if not found:
+        where = "in any pool" if pool is None else f"in pool {plain(pool)}"
+        raise CommandError(f"Player {plain(player_id)} has no match {where}.", Exit.FAILED)
+    if as_json:
+        print_json({"player_id": player_id, "pools": [render.standing_json(*one) for one in found]})
+    else:
+        for standing, steps in found:
+            render.print_player(console(), standing, steps)
+
+
+@command
+def explain_match(
+    match_id: Annotated[str, typer.Argument(metavar="MATCH_ID", help="The match's id.")],
+    as_json: AsJson = False,
+) -> None:
+    """Explain a match: every number of both changes and the rule that it came from.
+
+    The match is also rated again, from what the ledger keeps. Should a number come out differently, that is said, and
+    the command ends with 65.
+    """
+    settings = load_settings()
+    quiet()
+    record, explanation = run(_explain(settings, match_id))
+    if as_json:
+        print_json(render.explanation_json(record, explanation))
+    else:
+        render.print_explanation(console(), record, explanation)
+    if explanation.contradictions:
+        raise CommandError(
+            f"The ledger contradicts its own rules in match {plain(match_id)}: "
+            + "; ".join(map(plain, explanation.contradictions)),
+            Exit.DATA,
+        )
+
+
+async def _leaderboard(settings: Settings, pool: str, limit: int, after: reads.Cursor) -> reads.Page:
+    async with postgres(settings) as connection:
+        page = await reads.leaderboard(connection, pool, limit=limit, after=after)
+        if page is None:
+            names = ", ".join(map(plain, await reads.pools(connection)))
+            raise CommandError(
+                f"Nobody has played in pool {plain(pool)}; "
+                + (f"there are {names}." if names else "nor in any other: the ledger is empty."),
+                Exit.FAILED,
+            )
+        return page
+
+
+async def _player(
+    settings: Settings, player_id: str, pool: str | None, limit: int
+) -> list[tuple[reads.Standing, list[reads.Step]]]:
+    async with postgres(settings) as connection:
+        return [
+            (standing, await reads.history(connection, standing.rating_id, limit=limit))
+            for standing in await reads.standings(connection, player_id, pool)
+        ]
+
+
+async def _explain(settings: Settings, match_id: str) -> tuple[reads.MatchRecord, Explanation]:
+    async with postgres(settings) as connection, connection.transaction(isolation="repeatable_read", readonly=True):
+        record = await reads.match_record(connection, match_id)
+    if record is None:
+        raise CommandError(
+            f"Match {plain(match_id)} is not recorded. Either it has not arrived yet, or it was refused: "
+            f"then it is in the topic {settings.dead_letter_topic}, with the reason in its headers.",
+            Exit.FAILED,
+        )
+    return record, explain(record)
