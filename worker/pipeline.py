@@ -2,8 +2,8 @@
 
 Exactly once from event to rating change rests on three things, each in its own place: the ledger knows every match and
 where it came from (`ledger.transaction`); the records of a batch and its offsets are one Kafka transaction, flushed
-before the Postgres commit and committed after it (`stream.publisher`); whoever takes a partition first fences the one who
-held it (`ledger.claims`). This file only puts them in order.
+before the Postgres commit and committed after it (`stream.publisher`); whoever takes a partition first fences the one
+who held it (`ledger.claims`). This file only puts them in order.
 """
 
 from __future__ import annotations
@@ -234,6 +234,8 @@ class Pipeline:
         kind = Retry.KAFKA if component is Component.KAFKA else Retry(kind_of(error))
         self._metrics.retried(kind)
         self._health.progress()  # waiting for a broker or a database is no reason to be restarted
+        if kind in {Retry.RACE, Retry.DEADLOCK, Retry.SERIALIZATION}:
+            return  # nothing is away: two workers met, and the second try settles it
         self._health.down(component, f"{type(error).__name__}: {error}")
         _log.warning(
             "trying again", component=component.value, kind=kind.value, tries=state.attempt_number, error=repr(error)

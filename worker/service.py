@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _T = TypeVar("_T")
+_GOODBYE_S = 5.0  # to leave the group and to close what is open, after the batch in hand is done
 
 
 class Worker:
@@ -49,6 +50,8 @@ class Worker:
         self.pipeline: Pipeline | None = None
         self.running = asyncio.Event()
         self._stopping = asyncio.Event()
+        self._task: asyncio.Task[object] | None = None
+        self._deadline: asyncio.TimerHandle | None = None
 
     def install_signals(self) -> None:
         """Stop in order at the first SIGTERM or SIGINT; from then on the signals have their default effect again."""
@@ -67,10 +70,15 @@ class Worker:
 
     def stop(self) -> None:
         """Ask the worker to stop."""
+        if self._stopping.is_set():
+            return
         self._stopping.set()
         self.health.stopping()
         if self.pipeline is not None:
             self.pipeline.stop()
+        if self._task is not None:
+            loop = asyncio.get_running_loop()
+            self._deadline = loop.call_later(self._settings.shutdown_timeout_s, self._out_of_time, self._task)
 
     async def run(self) -> None:
         """Start everything, work until stopped, stop everything.
@@ -79,17 +87,21 @@ class Worker:
             LedgerSetupError, StreamSetupError, HttpServerError: Something that somebody has to mend.
         """
         settings = self._settings
+        self._task = asyncio.current_task()
         _log.info("starting", version=__version__, instance=settings.instance_id, delivery=settings.delivery.value)
-        async with self.http:
-            _log.info("serving metrics and health", url=self.http.url)
-            ledger = await self._until_there(Component.DATABASE, lambda: Ledger.open(settings, self._policies))
-            if ledger is None:
-                return
-            self.health.up(Component.DATABASE)
-            try:
-                await self._with_kafka(ledger)
-            finally:
-                await ledger.close()
+        try:
+            async with self.http:
+                _log.info("serving metrics and health", url=self.http.url)
+                ledger = await self._until_there(Component.DATABASE, lambda: Ledger.open(settings, self._policies))
+                if ledger is not None:
+                    self.health.up(Component.DATABASE)
+                    try:
+                        await self._with_kafka(ledger)
+                    finally:
+                        await ledger.close()
+        finally:
+            if self._deadline is not None:
+                self._deadline.cancel()
         _log.info("stopped", **(self.pipeline.totals if self.pipeline else {}))
 
     async def _with_kafka(self, ledger: Ledger) -> None:
@@ -124,9 +136,13 @@ class Worker:
         finally:
             await self._stop_in_order(source, out)
 
+    def _out_of_time(self, task: asyncio.Task[object]) -> None:
+        _log.error("the batch in hand took too long to stop; it is given up, and rated by whoever takes over")
+        task.cancel()
+
     async def _stop_in_order(self, source: Source, out: Publisher) -> None:
         try:
-            async with asyncio.timeout(self._settings.shutdown_timeout_s):
+            async with asyncio.timeout(_GOODBYE_S):
                 await out.abort()
                 await source.stop()
                 await out.stop()

@@ -94,7 +94,8 @@ class WorkerProcess:
             return await self.process.wait()
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal."""
+        """Send a signal; fails with the log if the process has ended."""
+        assert self.process.returncode is None, f"ended with {self.process.returncode}: {self.tail()}"
         self.process.send_signal(number)
 
     def tail(self, lines: int = 15) -> str:

@@ -49,5 +49,8 @@ class Retry(StrEnum):
 
     SERIALIZATION = "serialization"
     DEADLOCK = "deadlock"
+    RACE = "race"  # another worker recorded a match or a player of the batch first
+    TIMEOUT = "timeout"
     CONNECTION = "connection"
+    DATABASE = "database"  # anything else that Postgres says, a full disk for one
     KAFKA = "kafka"
