@@ -203,14 +203,15 @@ def repeated(record: Record) -> Record:
     return replace(record, kind=Kind.REPEAT)
 
 
-def spoilt(good: Sequence[Record], run: str) -> list[Record]:
+def spoilt(good: Sequence[Record], run: str, first: int = 0) -> list[Record]:
     """Make a record that the worker must refuse of each of some good ones; the ways are taken in turn.
 
     Args:
         good: Records of matches.
         run: Starts the bad ones' match ids.
+        first: Which way to start with.
     """
-    return [_WAYS[place % len(_WAYS)](record, f"{run}-bad-{place}") for place, record in enumerate(good)]
+    return [_WAYS[place % len(_WAYS)](record, f"{run}-bad-{place}") for place, record in enumerate(good, start=first)]
 
 
 def _bad(record: Record, value: bytes | None) -> Record:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from worker import __version__
-from worker.cli import demo, prepare, rate, serve
+from worker.cli import check, demo, dev, look, prepare, produce, rate, serve
 from worker.cli.exits import MEANINGS
 
 _EXIT_CODES = "\n\n".join(["Exit codes:", *(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items())])
@@ -27,8 +27,14 @@ app.command("run", rich_help_panel=_WORK)(serve.run_worker)
 app.command("migrate", rich_help_panel=_SETUP)(prepare.migrate_database)
 app.command("topics", rich_help_panel=_SETUP)(prepare.topics)
 app.command("settings", rich_help_panel=_SETUP)(prepare.settings_)
+app.command("check", rich_help_panel=_SETUP)(check.check)
+app.command("leaderboard", rich_help_panel=_LOOK)(look.leaderboard)
+app.command("player", rich_help_panel=_LOOK)(look.player)
+app.command("explain", rich_help_panel=_LOOK)(look.explain_match)
+app.command("produce", rich_help_panel=_TRY)(produce.produce)
 app.command("rate", rich_help_panel=_TRY)(rate.rate)
 app.command("demo", rich_help_panel=_TRY)(demo.demo)
+app.command("dev", rich_help_panel=_TRY)(dev.dev)
 
 
 def _version(wanted: bool) -> None:

@@ -16,7 +16,7 @@ from worker.cli.demo_report import Report
 from worker.cli.exits import CommandError, Exit, command, reaching_kafka
 from worker.cli.explanation import explain
 from worker.cli.output import console, print_json, progress
-from worker.cli.running import postgres, quiet, run
+from worker.cli.running import postgres, run
 from worker.cli.sending import CHUNK, Sender
 from worker.cli.session import make_ready, new_run, only_here, working
 from worker.cli.watching import Watcher, lag
@@ -53,7 +53,6 @@ def demo(
     """
     settings = load_settings(http_port=0)
     only_here(settings, meant=yes)
-    quiet()
     report = run(_play(settings, World(players, seed, new_run()), matches, partitions, timeout))
     if as_json:
         print_json(demo_report.as_json(report))
@@ -72,7 +71,7 @@ async def _play(settings: Settings, world: World, matches: int, partitions: int,
             await _send(sender, backlog, bar)
             try:
                 async with asyncio.timeout(timeout_s), working(settings) as worker:
-                    seconds = await _work_off(settings, worker, len(backlog), bar)
+                    throughput = await _work_off(settings, worker, len(backlog), bar)
                     singles = await _one_by_one(sender, world, count, bar)
                     records = [*backlog, *(record for record, _ in singles)]
                     outcomes = await _read_back(settings, watcher, records)
@@ -90,7 +89,7 @@ async def _play(settings: Settings, world: World, matches: int, partitions: int,
         dead_letters=watcher.dead_letters,
         changes=len(watcher.changes),
         twice=watcher.twice,
-        throughput=len(backlog) / seconds if seconds else None,
+        throughput=throughput,
         waits_ms=sorted(
             (watcher.seen_at[record.match.match_id] - at) * 1000
             for record, at in singles
@@ -116,8 +115,8 @@ async def _send(sender: Sender, records: Sequence[Record], bar: Progress) -> Non
         bar.advance(task, len(chunk))
 
 
-async def _work_off(settings: Settings, worker: Worker, records: int, bar: Progress) -> float:
-    """Wait until the group has committed every record; how long the worker was busy, in seconds."""
+async def _work_off(settings: Settings, worker: Worker, records: int, bar: Progress) -> float | None:
+    """Wait until the group has committed every record; how many the worker took a second while it was at work."""
     task = bar.add_task("rating", total=records)
     ask_at = time.monotonic() + _ASK_EVERY_S
     while True:
@@ -127,7 +126,8 @@ async def _work_off(settings: Settings, worker: Worker, records: int, bar: Progr
         # Another worker of the group may have its share, so the group's offsets decide.
         if done >= records or time.monotonic() > ask_at:
             if await lag(settings) == 0:
-                return worker.metrics.registry.get_sample_value("rating_batch_seconds_sum") or 0.0
+                seconds = worker.metrics.registry.get_sample_value("rating_batch_seconds_sum")
+                return worker.pipeline.totals["records"] / seconds if worker.pipeline and seconds else None
             ask_at = time.monotonic() + _ASK_EVERY_S
 
 

@@ -17,7 +17,7 @@ import structlog
 import typer
 from aiokafka.errors import KafkaError
 
-from worker.cli.output import say
+from worker.cli.output import quiet, say
 from worker.ledger.errors import LedgerSetupError
 from worker.ops.http import HttpServerError
 from worker.rating.errors import PolicyError
@@ -77,6 +77,7 @@ def command(function: Callable[_P, None]) -> Callable[_P, None]:
 
     @functools.wraps(function)
     def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        quiet()
         try:
             function(*args, **kwargs)
             sys.stdout.flush()  # here, where a closed pipe can still be told from a bug
@@ -93,9 +94,9 @@ def command(function: Callable[_P, None]) -> Callable[_P, None]:
             raise typer.Exit(Exit.PIPE_CLOSED) from None
         except KeyboardInterrupt:
             raise typer.Exit(Exit.INTERRUPTED) from None
-        except Exception:  # noqa: BLE001 - whatever it is: the log says where, the message that
-            _log.exception("a bug: please report it, with this line", command=function.__name__)
-            leave("That is a bug in rating-worker; the line above says where.", Exit.FAILED)
+        except Exception:  # noqa: BLE001 - whatever it is, the log says where
+            _log.exception("a bug in rating-worker: please report it, with this line", command=function.__name__)
+            raise typer.Exit(Exit.FAILED) from None
 
     return wrapped
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from contextlib import contextmanager
+import threading
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from worker.cli.exits import CommandError, Exit
 from worker.cli.output import progress, say
@@ -14,13 +16,22 @@ from worker.events import BadEventError, DecodedMatch, Reject, decode_match
 from worker.rating.errors import UnknownPoolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from worker.rating.policy_set import PolicySet
     from worker.settings import Settings
 
+_T = TypeVar("_T")
+_AHEAD = 4  # chunks that are read before they are taken
 _EVERY = 512  # lines between two steps of the bar
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The end of what a thread reads, or what ended it."""
+
+    error: BaseException | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +78,7 @@ def open_lines(file: Path | None, task: str, max_bytes: int) -> Iterator[Iterato
     if file is None or str(file) == "-":
         if sys.stdin.isatty():
             say("Reading matches from the terminal, one JSON object a line; Ctrl-D ends.")
-        yield _lines(sys.stdin.buffer, max_bytes)
+        yield _lines(_stdin(), max_bytes)
         return
     try:
         stream = file.open("rb")
@@ -86,6 +97,53 @@ def open_lines(file: Path | None, task: str, max_bytes: int) -> Iterator[Iterato
                     bar.update(bar_task, completed=done)
 
         yield counted()
+
+
+async def in_chunks(items: Iterator[_T], size: int) -> AsyncIterator[list[_T]]:
+    """Take items from an iterator that may block, in a thread, and give whatever is there, `size` at most at a time.
+
+    So what comes slowly is passed on as it comes, and what comes fast in large chunks.
+    """
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Queue[_T | _End] = asyncio.Queue()
+    room = threading.Semaphore(_AHEAD * size)
+
+    def read() -> None:
+        end = _End(None)
+        try:
+            for item in items:
+                room.acquire()
+                loop.call_soon_threadsafe(arrived.put_nowait, item)
+        except BaseException as error:  # noqa: BLE001 - raised where the items are taken
+            end = _End(error)
+        with suppress(RuntimeError):  # the loop is closed: nobody takes items any more
+            loop.call_soon_threadsafe(arrived.put_nowait, end)
+
+    # A daemon: at an interrupt it may wait for input that never comes.
+    threading.Thread(target=read, name="reader", daemon=True).start()
+    while True:
+        chunk: list[_T] = []
+        item = await arrived.get()
+        while not isinstance(item, _End):
+            chunk.append(item)
+            room.release()
+            if len(chunk) == size or arrived.empty():
+                break
+            item = arrived.get_nowait()
+        if chunk:
+            yield chunk
+        if isinstance(item, _End):
+            if item.error is not None:
+                raise item.error
+            return
+
+
+def _stdin() -> IO[bytes]:
+    """Give standard input by its descriptor: a thread that waits in `sys.stdin` would break the interpreter's end."""
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except (OSError, ValueError):  # a test's stand-in
+        return sys.stdin.buffer
 
 
 def _lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:

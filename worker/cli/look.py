@@ -10,7 +10,7 @@ from worker.cli import render
 from worker.cli.exits import CommandError, Exit, command
 from worker.cli.explanation import Explanation, explain
 from worker.cli.output import console, plain, print_json
-from worker.cli.running import postgres, quiet, run
+from worker.cli.running import postgres, run
 from worker.ledger import reads
 from worker.settings import Settings, load_settings
 
@@ -31,7 +31,6 @@ def leaderboard(
     Players with too few rated games (provisional) are not on it.
     """
     settings = load_settings()
-    quiet()
     try:
         cursor = reads.TOP if after is None else reads.Cursor.parse(after)
     except ValueError as error:
@@ -54,7 +53,6 @@ def player(
 ) -> None:
     """Show a player: rating, title, wins, draws and losses in each pool, and the last changes."""
     settings = load_settings()
-    quiet()
     found = run(_player(settings, player_id, pool, limit))
     if not found:
         where = "in any pool" if pool is None else f"in pool {plain(pool)}"
@@ -77,7 +75,6 @@ def explain_match(
     the command ends with 65.
     """
     settings = load_settings()
-    quiet()
     record, explanation = run(_explain(settings, match_id))
     if as_json:
         print_json(render.explanation_json(record, explanation))

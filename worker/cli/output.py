@@ -5,28 +5,47 @@ Nothing here breaks on a closed pipe, on NO_COLOR, or on a terminal that knows n
 
 from __future__ import annotations
 
+import codecs
+import logging
 import sys
-from contextlib import suppress
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from worker.ops.logging import configure_logging
+from worker.settings import LogLevel
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TextIO
 
 _WIDE = 200  # for output that no terminal cuts: a pipe or a file gets whole rows
+_ASCII = str.maketrans({"−": "-", "–": "-", "×": "x", "“": '"', "”": '"', "’": "'", "…": "...", "→": "->"})
+_STATUS_EVERY_S = 10.0
 
 
 def prepare_streams() -> None:
-    """Let a character that the terminal's encoding lacks come out escaped, not as an error."""
+    """Let a character that the terminal's encoding lacks come out in its likeness or escaped, not as an error."""
+    codecs.register_error("likeness", _likeness)
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+            stream.reconfigure(errors="likeness")  # type: ignore[union-attr]
+
+
+def quiet() -> None:
+    """Log only what goes wrong: for commands whose own words are what people read.
+
+    aiokafka reports each broker that it can't reach as an error of its own; the command says it once, in its message.
+    """
+    configure_logging(level=LogLevel.WARNING, library_level=LogLevel.ERROR)
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
 def console() -> Console:
@@ -43,15 +62,15 @@ def say(message: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, indented: for people and programs alike."""
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE)
+    options = orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
     sys.stdout.flush()
-    sys.stdout.buffer.write(text)
+    sys.stdout.buffer.write(orjson.dumps(value, option=options))
     sys.stdout.buffer.flush()
 
 
 def table(*columns: str, numbers: Sequence[str] = (), title: str | None = None) -> Table:
-    """Make a table without wrapping; the columns in `numbers` are set to the right."""
-    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False)
+    """Make a table; the columns in `numbers` are set to the right."""
+    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=box.SIMPLE_HEAD)
     for name in columns:
         made.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
     return made
@@ -69,18 +88,42 @@ def cell(text: object, style: str = "") -> Text:
 
 def progress(*, wanted: bool = True) -> Progress:
     """Make a progress bar on standard error; it shows nothing where that is no terminal, or none is wanted."""
-    shown = _console(sys.stderr)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=shown,
+        console=_console(sys.stderr),
         disable=not (wanted and sys.stderr.isatty()),
         transient=True,
     )
 
 
+@contextmanager
+def status() -> Iterator[Callable[[str], None]]:
+    """Give a function that shows how things stand: in place on a terminal, as a line now and then elsewhere."""
+    if sys.stderr.isatty():
+        with _console(sys.stderr).status("") as spinner:
+            yield spinner.update
+        return
+    due = time.monotonic() + _STATUS_EVERY_S
+
+    def show(text: str) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + _STATUS_EVERY_S
+            say(text)
+
+    yield show
+
+
 def _console(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDE)
+
+
+def _likeness(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_ASCII)
+    return text.encode("ascii", "backslashreplace").decode(), error.end

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from worker.cli.exits import CommandError, Exit, command, described, reaching_kafka
 from worker.cli.output import cell, console, print_json, say, table
-from worker.cli.running import postgres, quiet, run
+from worker.cli.running import postgres, run
 from worker.cli.topic_facts import TopicFact, topic_facts
 from worker.ledger.migrate import migrate
 from worker.settings import Settings, load_settings, settings_table
@@ -36,7 +36,6 @@ def migrate_database(
     once.
     """
     settings = load_settings()
-    quiet()
     before, after = run(_migrate(settings, revision, allowed_back=yes))
     say(
         f"The database was {before or 'empty'} and is {after or 'empty'} now."
@@ -86,7 +85,6 @@ def topics(
     Ends with 78 while one is missing.
     """
     settings = load_settings()
-    quiet()
     made, facts = run(_topics(settings, partitions if create else None, replicas))
     missing = [name for name in wanted(settings) if name not in facts]
     if as_json:

@@ -49,6 +49,8 @@ def rate(
     with open_lines(file, "rating", settings.max_event_bytes) as lines:
         for line in lines:
             rater.take(line)
+            if file is None:  # who writes into a pipe line by line wants to see each line's changes
+                sys.stdout.buffer.flush()
     sys.stdout.buffer.flush()
     rater.sum_up()
     if rater.counts["refused"]:

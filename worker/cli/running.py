@@ -1,18 +1,15 @@
-"""What commands share while they run: the event loop, quiet libraries, connections."""
+"""What commands share while they run: the event loop, the policies, a connection to Postgres."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from worker.cli.exits import reaching_postgres
 from worker.ledger.ledger import check_schema, open_pool
-from worker.ops.logging import configure_logging
 from worker.policies import load_policies
-from worker.settings import LogLevel
 
 if sys.platform == "win32":  # uvloop is not made for it; the worker is the same without, only slower
     run_loop = asyncio.run
@@ -34,15 +31,6 @@ _CLOSE_TIMEOUT_S = 5.0
 def run(main: Coroutine[Any, Any, _T]) -> _T:
     """Run a coroutine to its end on uvloop where there is one."""
     return run_loop(main)
-
-
-def quiet(level: LogLevel = LogLevel.WARNING) -> None:
-    """Log only what goes wrong: for commands whose own words are what people read.
-
-    aiokafka reports each broker that it can't reach as an error of its own; the command says it once, in its message.
-    """
-    configure_logging(level=level, library_level=LogLevel.ERROR)
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
 def policies_of(settings: Settings) -> PolicySet:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from worker.cli.exits import CommandError, Exit
 from worker.stream import client
 from worker.stream.outbox import Outgoing, send_all
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
 
     from worker.settings import Settings
 
 CHUNK = 1_000
+
+Keyed = tuple[bytes | None, bytes | None, Sequence[tuple[str, bytes]]]
+"""A record to send: its key, value and headers."""
 
 
 class Sender:
@@ -24,7 +29,7 @@ class Sender:
         self._topic = topic
         self.sent = 0
 
-    async def send(self, records: Sequence[tuple[bytes | None, bytes | None, Sequence[tuple[str, bytes]]]]) -> None:
+    async def send(self, records: Sequence[Keyed]) -> None:
         """Send keys, values and headers, in their order.
 
         Raises:
@@ -45,3 +50,23 @@ class Sender:
             yield sender
         finally:
             await client.discard(sender._producer)
+
+
+async def require_topic(settings: Settings, topic: str) -> None:
+    """Check that a topic is there, before a producer waits for it in vain.
+
+    Raises:
+        CommandError: It is not.
+        KafkaError: The broker is away.
+    """
+    admin = client.admin(settings)
+    try:
+        await admin.start()
+        if topic not in await admin.list_topics():
+            raise CommandError(
+                f"Kafka at {settings.kafka_bootstrap} has no topic {topic}. `rating-worker topics --create` makes the "
+                "worker's topics; or mend RATING_MATCH_TOPIC or --topic.",
+                Exit.CONFIG,
+            )
+    finally:
+        await admin.close()

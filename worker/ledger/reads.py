@@ -67,8 +67,9 @@ class Standing:
     """Where a player stands in a pool.
 
     Attributes:
-        rank: The place in the leaderboard, from 1; None outside a leaderboard.
-        version: How many changes the player's chain has; None on a leaderboard, like `peak` and `provisional`.
+        version: How many changes the player's chain has.
+        peak: The highest rating ever held after a rated game, or the start.
+        rank: The place in the leaderboard, from 1; None outside one.
     """
 
     pool: str
@@ -80,11 +81,11 @@ class Standing:
     draws: int
     losses: int
     last_played_at: datetime | None
+    version: int
+    peak: float
+    provisional: bool
     rating_id: int
     rank: int | None = None
-    version: int | None = None
-    peak: float | None = None
-    provisional: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ select pool_id from pools where name = $1;
 -- name: leaderboard_page
 -- The page after a place in the order (rating desc, rating_id). It goes straight down ratings_leaderboard: the pool's
 -- id must come in as a value, not by a join with its name, or Postgres sorts the whole pool.
-select r.rating_id, r.player_id, r.rating, r.title, r.games, r.wins, r.draws, r.losses, r.last_played_at
+select r.rating_id, r.player_id, r.rating, r.title, r.games, r.wins, r.draws, r.losses, r.last_played_at, r.version,
+       r.peak, r.provisional
 from ratings r
 where not r.provisional and r.pool_id = $1 and r.rating <= $2 and (r.rating < $2 or r.rating_id > $3)
 order by r.rating desc, r.rating_id

@@ -1,0 +1,106 @@
+"""Is Kafka there, are the topics there and set up so that nothing is lost, and may we open transactions?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from aiokafka.errors import KafkaError
+
+from worker.cli.exits import described
+from worker.cli.finding import Finding
+from worker.cli.topic_facts import TopicFact, topic_facts
+from worker.settings import Delivery
+from worker.stream import client
+from worker.stream.topics import wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from worker.settings import Settings
+
+_AWAY: tuple[type[Exception], ...] = (KafkaError, OSError, TimeoutError)
+_TRANSACTIONS = "transactions"
+_HEADERS_BYTES = 16 * 1024
+"""Room for the headers that a dead letter gets on top of the record: ten, the longest of some 4,000 bytes."""
+
+_BYTES = "max.message.bytes"
+_CLEANUP = "cleanup.policy"
+_COMPACT = "compact"
+
+
+async def check_kafka(settings: Settings) -> list[Finding]:
+    """Look at the brokers and the topics."""
+    try:
+        async with asyncio.timeout(2 * settings.kafka_request_timeout_s):
+            facts = await topic_facts(settings, configured=True)
+    except _AWAY as error:
+        return [
+            Finding.wrong(
+                "Kafka",
+                f"{settings.kafka_bootstrap} can't be reached: {described(error)}",
+                "start it, or mend RATING_KAFKA_BOOTSTRAP; the address must be one that the broker advertises",
+            ),
+            *(Finding.unknown(name, "Kafka comes first") for name in (*wanted(settings), _TRANSACTIONS)),
+        ]
+    found = [Finding.ok("Kafka", settings.kafka_bootstrap)]
+    for name in wanted(settings):
+        fact = facts.get(name)
+        if fact is None:
+            mend = "`rating-worker topics --create`, or mend the setting that names it"
+            found.append(Finding.wrong(f"topic {name}", "is missing", mend))
+        else:
+            found.append(Finding.ok(f"topic {name}", f"partitions: {fact.partitions}, replicas: {fact.replicas}"))
+    found += _sizes(settings, facts)
+    found += _cleanup(settings, facts)
+    if settings.delivery is Delivery.EXACTLY_ONCE:
+        found.append(await _transactions(settings))
+    return found
+
+
+def _sizes(settings: Settings, facts: dict[str, TopicFact]) -> Iterator[Finding]:
+    """Whatever comes in must fit into the dead letters, and a batch of changes into the rating topic."""
+    sizes = {name: int(fact.config[_BYTES]) for name, fact in facts.items() if _BYTES in fact.config}
+    incoming, dead = sizes.get(settings.match_topic), sizes.get(settings.dead_letter_topic)
+    if incoming is not None and dead is not None:
+        needed = incoming + _HEADERS_BYTES
+        name, detail = "size of dead letters", f"{settings.dead_letter_topic} takes {dead} bytes, {needed} are needed"
+        mend = f"set {_BYTES} of {settings.dead_letter_topic} to {needed} or more, or a large record stops the worker"
+        yield Finding.ok(name, detail) if dead >= needed else Finding.wrong(name, detail, mend)
+    outgoing = sizes.get(settings.rating_topic)
+    if outgoing is not None:
+        needed = client.MAX_PRODUCER_BATCH_BYTES
+        name, detail = "size of changes", f"{settings.rating_topic} takes {outgoing} bytes, {needed} are needed"
+        mend = f"set {_BYTES} of {settings.rating_topic} to {needed} or more, or a large batch stops the worker"
+        yield Finding.ok(name, detail) if outgoing >= needed else Finding.wrong(name, detail, mend)
+
+
+def _cleanup(settings: Settings, facts: dict[str, TopicFact]) -> Iterator[Finding]:
+    """Matches share the key of their pair: compaction would keep a pair's last match alone."""
+    for name in (settings.match_topic, settings.dead_letter_topic):
+        policy = facts[name].config.get(_CLEANUP, "") if name in facts else ""
+        if _COMPACT in policy:
+            yield Finding.wrong(
+                f"cleanup of {name}",
+                f"{_CLEANUP}={policy}: of the records of one pair only the last is kept",
+                f"set {_CLEANUP}=delete on {name}",
+            )
+
+
+async def _transactions(settings: Settings) -> Finding:
+    """Start a producer under an id of its own, as a worker does under its own; it writes nothing."""
+    scratch = f"{settings.consumer_group}.check"
+    producer = client.producer(settings, scratch)
+    try:
+        async with asyncio.timeout(settings.publish_timeout_s):
+            await producer.start()
+    except _AWAY as error:
+        return Finding.wrong(
+            _TRANSACTIONS,
+            f"a producer with the transactional id {scratch} can't be started: {described(error)}",
+            f"allow the ids {settings.consumer_group}.* to this user, keep RATING_TRANSACTION_TIMEOUT_MS below the "
+            "broker's transaction.max.timeout.ms, or set RATING_DELIVERY=at-least-once",
+        )
+    finally:
+        await client.discard(producer)
+    return Finding.ok(_TRANSACTIONS, f"ids {settings.consumer_group}.* can be used")
