@@ -12,7 +12,7 @@ from worker.cli.check_kafka import check_kafka
 from worker.cli.check_postgres import check_postgres
 from worker.cli.exits import Exit, command
 from worker.cli.finding import Finding, State
-from worker.cli.output import console, plain, print_json
+from worker.cli.output import console, plain, print_json, sentence
 from worker.cli.running import policies_of, run
 from worker.rating.errors import PolicyError
 from worker.rating.policy_set import PolicySet
@@ -71,6 +71,6 @@ def _print(findings: list[Finding]) -> None:
     out = console()
     for finding in findings:
         state = Text(f"{finding.state:<7} ", style=_STYLES[finding.state])
-        out.print(state + Text(f"{finding.name}: {plain(finding.detail)}", style=""))
+        out.print(state + Text(f"{finding.name}: {plain(finding.detail)}", style=""), soft_wrap=True)
         if finding.mend:
-            out.print(Text(f"        to mend: {plain(finding.mend)}"))
+            sentence(out, f"        to mend: {finding.mend}")

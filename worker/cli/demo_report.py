@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
-from worker.cli import render
-from worker.cli.output import cell, table
+from worker.cli import render, render_match
+from worker.cli.output import cell, sentence, table
 from worker.generator import Kind
 from worker.rating.model import Reason
 
@@ -104,7 +102,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "matches_per_second": report.throughput,
         "latency_ms": {"p50": report.wait_ms(0.5), "p99": report.wait_ms(0.99), "matches": len(report.waits_ms)},
         "leaderboards": [render.page_json(pool, page) for pool, page in report.leaderboards.items()],
-        "explained": None if report.explained is None else render.explanation_json(*report.explained),
+        "explained": None if report.explained is None else render_match.explanation_json(*report.explained),
         "faults": list(report.faults()),
     }
 
@@ -127,13 +125,13 @@ def print_report(out: Console, report: Report) -> None:
         render.print_page(out, pool, page)
     if report.explained is not None:
         out.print()
-        render.print_explanation(out, *report.explained)
+        render_match.print_explanation(out, *report.explained)
     out.print()
     for line in _speed(report):
-        out.print(Text(line))
+        sentence(out, line)
     out.print()
     for line in _next(report):
-        out.print(Text(line))
+        sentence(out, line)
 
 
 def _speed(report: Report) -> Iterator[str]:

@@ -13,7 +13,7 @@ from worker.events import whole_points
 from worker.rating.expected import Logistic
 from worker.rating.floor import FLOOR
 from worker.rating.model import Change, Rated, Reason
-from worker.rating.rate import GAP_CAP, ROUNDING, UNVERIFIED, rate
+from worker.rating.rate import DRAWN, GAP_CAP, ROUNDING, UNVERIFIED, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,7 +139,7 @@ def _game(
     yield Line("change", signed(change.delta), f"K × weight × (score − expected) = {figures}")
     if ROUNDING in change.adjusted:
         yield Line(
-            "rounding", signed(whole_points(formula)), "this policy rounds changes to whole points, halves up in size"
+            "rounding", signed(whole_points(formula)), "this policy rounds changes to whole points, half away from zero"
         )
     if FLOOR in change.adjusted and policy.floor is not None:
         yield Line("floor", number(policy.floor.at), "no rating falls below it, so the loss ends there")
@@ -241,6 +241,8 @@ def _why_unrated(record: MatchRecord) -> str:
             "unverified: no server validated this match (it came with verified: false), and the policy of pool "
             f"{match.pool} counts only validated ones"
         )
+    if reason == DRAWN:
+        return f"draw: the policy of pool {match.pool} records draws and does not rate them"
     if reason == match.match_type:
         return (
             f"{reason}: the policy of pool {match.pool} gives {reason} matches no weight; they are recorded, not rated"

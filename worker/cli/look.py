@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from worker.cli import render
+from worker.cli import render, render_match
 from worker.cli.exits import CommandError, Exit, command
 from worker.cli.explanation import Explanation, explain
 from worker.cli.output import console, plain, print_json
@@ -77,9 +77,9 @@ def explain_match(
     settings = load_settings()
     record, explanation = run(_explain(settings, match_id))
     if as_json:
-        print_json(render.explanation_json(record, explanation))
+        print_json(render_match.explanation_json(record, explanation))
     else:
-        render.print_explanation(console(), record, explanation)
+        render_match.print_explanation(console(), record, explanation)
     if explanation.contradictions:
         raise CommandError(
             f"The ledger contradicts its own rules in match {plain(match_id)}: "

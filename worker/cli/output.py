@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -70,10 +70,21 @@ def print_json(value: Any) -> None:
 
 def table(*columns: str, numbers: Sequence[str] = (), title: str | None = None) -> Table:
     """Make a table; the columns in `numbers` are set to the right."""
-    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=box.SIMPLE_HEAD)
+    made = Table(
+        title=None if title is None else cell(title),
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+    )
     for name in columns:
         made.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
     return made
+
+
+def sentence(out: Console, text: str, style: str = "") -> None:
+    """Print text from outside as a line of its own; a terminal wraps it, a pipe gets it whole."""
+    out.print(Text(plain(text), style=style), soft_wrap=True)
 
 
 def plain(text: str) -> str:
@@ -91,7 +102,7 @@ def progress(*, wanted: bool = True) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=_console(sys.stderr),

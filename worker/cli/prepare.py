@@ -2,6 +2,7 @@
 
 # Typer reads the annotations of commands while it runs, so here they are no strings.
 
+import re
 import sys
 from typing import Annotated
 
@@ -18,7 +19,8 @@ from worker.ledger.migrate import migrate
 from worker.settings import Settings, load_settings, settings_table
 from worker.stream.topics import create_topics, wanted
 
-BASE = "base"
+_BASE = "base"
+_CELL = re.compile(r"(?<!\\)\|")  # a bar inside a cell is escaped
 
 
 @command
@@ -50,7 +52,7 @@ async def _migrate(settings: Settings, revision: str, *, allowed_back: bool) -> 
             current = await connection.fetchval("select version_num from alembic_version")
         except asyncpg.UndefinedTableError:
             current = None
-    if current is not None and not allowed_back and (revision == BASE or revision < current):
+    if current is not None and not allowed_back and (revision == _BASE or revision < current):
         raise CommandError(
             f"The database is {current}: going back to {revision} destroys data. If that is meant, add --yes.",
             Exit.USAGE,
@@ -116,7 +118,10 @@ def settings_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print every setting: its variable, default, what is allowed and what it means, as a Markdown table."""
-    if as_json:
-        print_json(Settings.model_json_schema()["properties"])
+    markdown = settings_table()
+    if not as_json:
+        sys.stdout.write(markdown)
         return
-    sys.stdout.write(settings_table())
+    header, _, *rows = ([cell.strip(" `") for cell in _CELL.split(line)[1:-1]] for line in markdown.splitlines())
+    names = [name.lower() for name in header]
+    print_json([dict(zip(names, row, strict=True)) for row in rows])

@@ -1,4 +1,4 @@
-"""What was read from the ledger, as tables and as JSON."""
+"""Leaderboards and players, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from worker.cli.explanation import RESULTS, number, rating, signed
-from worker.cli.output import cell, plain, table
+from worker.cli.explanation import RESULTS, number, signed
+from worker.cli.output import cell, plain, sentence, table
 from worker.events import whole_points
 from worker.rating.model import Reason
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from worker.cli.explanation import Explanation
-    from worker.ledger.reads import MatchRecord, Page, Standing, Step
+    from worker.ledger.reads import Page, Standing, Step
 
 _REASONS = {Reason.FLOOR: "restart"}
 
@@ -36,7 +35,7 @@ def page_json(pool: str, page: Page) -> dict[str, Any]:
 def print_page(out: Console, pool: str, page: Page) -> None:
     """Print a leaderboard's page, and how to get the next."""
     numbers = ("#", "rating", "games", "won", "drawn", "lost")
-    shown = table("#", "player", "rating", "title", *numbers[2:], "last played", numbers=numbers, title=plain(pool))
+    shown = table("#", "player", "rating", "title", *numbers[2:], "last played", numbers=numbers, title=pool)
     for one in page.standings:
         shown.add_row(
             str(one.rank),
@@ -49,9 +48,9 @@ def print_page(out: Console, pool: str, page: Page) -> None:
     if page.standings:
         out.print(shown)
     else:
-        out.print(Text(f"{plain(pool)}: nobody more is established yet; those with few rated games are not listed."))
+        sentence(out, f"{pool}: nobody more is established yet; those with few rated games are not listed.")
     if page.after is not None:
-        out.print(Text(f"More: --after {page.after}"))
+        sentence(out, f"More: --after {page.after}")
 
 
 def standing_json(standing: Standing, steps: list[Step]) -> dict[str, Any]:
@@ -75,7 +74,8 @@ def print_player(out: Console, standing: Standing, steps: list[Step]) -> None:
             (str(whole_points(one.rating)), "bold"),
             f", {plain(one.title)}{provisional}. {one.wins} won, {one.draws} drawn, {one.losses} lost; "
             f"{one.games} rated games; last played {when(one.last_played_at)}.",
-        )
+        ),
+        soft_wrap=True,
     )
     if not steps:
         return
@@ -94,92 +94,6 @@ def print_player(out: Console, standing: Standing, steps: list[Step]) -> None:
     out.print(shown)
 
 
-def explanation_json(record: MatchRecord, explanation: Explanation) -> dict[str, Any]:
-    """Give an explanation with the ledger's exact numbers."""
-    match = record.match
-    return {
-        "match_id": match.match_id,
-        "pool": match.pool,
-        "finished_at": match.finished_at,
-        "recorded_at": record.recorded_at,
-        "match_type": match.match_type,
-        "tournament_id": match.tournament_id,
-        "verified": match.verified,
-        "source": {"topic": record.topic, "partition": record.partition, "offset": record.offset},
-        "rated": record.unrated_reason is None,
-        "unrated_reason": record.unrated_reason,
-        "why_unrated": explanation.unrated,
-        "policy": None if record.policy_ref is None else asdict(record.policy_ref),
-        "players": [
-            {
-                "player_id": side.side.id,
-                "score": side.side.score,
-                "changes": [
-                    {**change._asdict(), "factors": [asdict(factor) for factor in change.factors], "policy": None}
-                    for change in side.changes
-                ],
-                "lines": [
-                    line._asdict()
-                    for explained in explanation.sides
-                    if explained.player_id == side.side.id
-                    for line in explained.lines
-                ],
-            }
-            for side in record.sides
-        ],
-        "consistent": not explanation.contradictions,
-        "contradictions": explanation.contradictions,
-    }
-
-
-def print_explanation(out: Console, record: MatchRecord, explanation: Explanation) -> None:
-    """Print a match, then for each player every number and where it came from."""
-    match = record.match
-    one, other = match.sides
-    result = {1.0: f"{one.id} beat {other.id}", 0.0: f"{other.id} beat {one.id}"}.get(
-        one.score, f"{one.id} and {other.id} drew"
-    )
-    out.print(
-        Text.assemble(("Match ", ""), (plain(match.match_id), "bold"), f" in {plain(match.pool)}: {plain(result)}")
-    )
-    kind = match.match_type + (f", {plain(match.tournament_id)}" if match.tournament_id else "")
-    out.print(Text(f"Finished {when(match.finished_at)}; {kind}; {'verified' if match.verified else 'not verified'}."))
-    out.print(
-        Text(
-            f"Recorded {when(record.recorded_at)}, from topic {record.topic}, partition {record.partition}, "
-            f"offset {record.offset}."
-        )
-    )
-    if record.policy_ref is not None:
-        ref = record.policy_ref
-        out.print(Text(f"Rated by policy {ref.name}, version {ref.version} (digest {ref.digest})."))
-    if explanation.unrated is not None:
-        out.print(Text.assemble(("Not rated", "bold yellow"), f": {plain(explanation.unrated)}."))
-    for side in explanation.sides:
-        shown = table("", "", "why", numbers=(), title=plain(side.player_id))
-        for line in side.lines:
-            shown.add_row(
-                cell(line.name), cell(line.value, "bold" if line.name in {"change", "after"} else ""), cell(line.why)
-            )
-        out.print(shown)
-    if explanation.sides and not explanation.contradictions:
-        out.print(Text("Rated again from what the ledger keeps: the same, to the last bit."))
-    for text in explanation.contradictions:
-        out.print(Text(f"CONTRADICTION: {plain(text)}", style="bold red"))
-
-
 def when(time: datetime | None) -> str:
     """Give a time in UTC, to the second; "never" for none."""
     return "never" if time is None else f"{time:%Y-%m-%d %H:%M:%S} UTC"
-
-
-__all__ = [
-    "explanation_json",
-    "page_json",
-    "print_explanation",
-    "print_page",
-    "print_player",
-    "rating",
-    "standing_json",
-    "when",
-]

@@ -82,6 +82,8 @@ async def working(settings: Settings) -> AsyncIterator[Worker]:
         yield worker
     except asyncio.CancelledError:
         if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+            if block is not None:
+                block.uncancel()
             raise error from None
         raise
     finally:

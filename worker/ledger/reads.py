@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _SQL = sql.load("reads.sql")
 _FIRST_TIME = datetime.min.replace(tzinfo=UTC)
 _LAST_VERSION = 2**31 - 1
+_STORED = ("version", "before", "after", "delta", "expected", "score", "k", "k_rule", "weight", "games", "occurred_at")
 
 
 class Cursor(NamedTuple):
@@ -197,38 +198,22 @@ async def match_record(connection: Connection, match_id: str) -> MatchRecord | N
     row = await connection.fetchrow(_SQL["match"], match_id)
     if row is None:
         return None
-    born = row["attributes"] or {}
-    lo = Side(row["lo_player_id"], row["lo_score"], born.get("lo_birth_year"))
-    hi = Side(row["hi_player_id"], 1.0 - row["lo_score"], born.get("hi_birth_year"))
-    match = Match(
-        row["match_id"],
-        row["pool"],
-        row["finished_at"],
-        (lo, hi),
-        row["match_type"],
-        row["tournament_id"],
-        row["verified"],
-    )
+    match = _match(row)
     policy, ref, earlier = None, None, 0
-    sides = [SideRecord(lo, (), None), SideRecord(hi, (), None)]
+    sides = [SideRecord(side, (), None) for side in match.sides]
     if row["unrated_reason"] is None:
-        entries = [
-            await connection.fetch(_SQL["changes_of_match"], row[f"{side}_rating_id"], row[f"{side}_version"], match_id)
-            for side in ("lo", "hi")
-        ]
+        chains = [(row[f"{name}_rating_id"], row[f"{name}_version"]) for name in ("lo", "hi")]
+        entries = [await connection.fetch(_SQL["changes_of_match"], *chain, match_id) for chain in chains]
+        peaks = [await connection.fetchval(_SQL["peak_before"], *chain) for chain in chains]
         rated_by = entries[0][0]
         policy = Policy.model_validate_json(orjson.dumps(rated_by["policy_body"]))
         ref = PolicyRef(rated_by["policy_name"], rated_by["policy_version"], rated_by["policy_digest"])
         earlier = await _earlier_pair_games(connection, row, policy)
-        peaks = [
-            await connection.fetchval(_SQL["peak_before"], row[f"{side}_rating_id"], row[f"{side}_version"])
-            for side in ("lo", "hi")
-        ]
         sides = [
             _side_record(match, place, entries[place], peaks[place], policy, ref) for place in range(len(match.sides))
         ]
     return MatchRecord(
-        match=match,
+        match,
         topic=row["topic"],
         partition=row["source_partition"],
         offset=row["source_offset"],
@@ -256,6 +241,22 @@ async def outcomes(connection: Connection, match_ids: Sequence[str]) -> dict[str
     return {row["unrated_reason"]: row["matches"] for row in await connection.fetch(_SQL["outcomes"], match_ids)}
 
 
+def _match(row: Mapping[str, Any]) -> Match:
+    born = row["attributes"] or {}
+    return Match(
+        row["match_id"],
+        row["pool"],
+        row["finished_at"],
+        (
+            Side(row["lo_player_id"], row["lo_score"], born.get("lo_birth_year")),
+            Side(row["hi_player_id"], 1.0 - row["lo_score"], born.get("hi_birth_year")),
+        ),
+        row["match_type"],
+        row["tournament_id"],
+        row["verified"],
+    )
+
+
 async def _earlier_pair_games(connection: Connection, row: Mapping[str, Any], policy: Policy) -> int:
     window = policy.pair_window
     if window is None:
@@ -268,21 +269,9 @@ async def _earlier_pair_games(connection: Connection, row: Mapping[str, Any], po
 
 
 def _side_record(
-    match: Match,
-    place: int,
-    entries: Sequence[Mapping[str, Any]],
-    peak: float | None,
-    policy: Policy,
-    ref: PolicyRef,
+    match: Match, place: int, entries: Sequence[Mapping[str, Any]], peak: float | None, policy: Policy, ref: PolicyRef
 ) -> SideRecord:
     side, opponent = match.sides[place], match.sides[1 - place]
-    first = entries[0]
-    before = PlayerState(
-        rating=first["before"],
-        version=first["version"] - 1,
-        games=first["games"] - 1,
-        peak=float(policy.start) if peak is None else peak,
-    )
     changes = tuple(
         Change(
             pool=match.pool,
@@ -293,17 +282,16 @@ def _side_record(
             title_before=policy.title(row["before"]),
             title_after=policy.title(row["after"]),
             policy=ref,
-            **{name: row[name] for name in _STORED},
             reason=Reason(row["reason"]),
             factors=_factors(row),
             adjusted=tuple(row["adjusted"] or ()),
+            **{name: row[name] for name in _STORED},
         )
         for row in entries
     )
-    return SideRecord(side, changes, before)
-
-
-_STORED = ("version", "before", "after", "delta", "expected", "score", "k", "k_rule", "weight", "games", "occurred_at")
+    first = changes[0]
+    peak = float(policy.start) if peak is None else peak
+    return SideRecord(side, changes, PlayerState(first.before, first.version - 1, first.games - 1, peak=peak))
 
 
 def _factors(row: Mapping[str, Any]) -> tuple[Factor, ...]:
