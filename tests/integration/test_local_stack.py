@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,11 +82,6 @@ def until(condition: Callable[[], bool], seconds: float = 15) -> bool:
             return False
         time.sleep(0.02)
     return True
-
-
-def temporary_folders() -> set[Path]:
-    bases = {"/tmp", "/var/tmp", tempfile.gettempdir()}  # noqa: S108 - looked at, not written to
-    return {path for base in bases for path in Path(base).glob("rating-*-*")}
 
 
 async def test_both_are_real_and_answer(servers: Stack) -> None:
@@ -187,14 +182,16 @@ async def test_another_listener_with_another_protocol() -> None:
     ],
     ids=["postgres", "kafka", "java"],
 )
-def test_a_start_that_fails_says_why(server: Postgres | Kafka, reason: str) -> None:
+def test_a_start_that_fails_says_why(
+    server: Postgres | Kafka, reason: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The error names the server and has its own last words; nothing is left."""
-    before = temporary_folders()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     with pytest.raises(StackError, match=f"{server.name}: .*its log ends:") as raised:
         server.start()
     assert reason in str(raised.value)
     assert not server.running
-    assert not temporary_folders() - before
+    assert not list(folder.iterdir())
 
 
 def test_a_command_runs_with_the_addresses_and_its_code_is_ours() -> None:
@@ -208,23 +205,30 @@ def test_a_command_runs_with_the_addresses_and_its_code_is_ours() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "asked"])
-def test_nothing_stays_when_the_parent_is_gone(number: signal.Signals) -> None:
+def test_nothing_stays_when_the_parent_is_gone(number: signal.Signals, folder: Path) -> None:
     """However `up` ends, soon after there is no process of it, no folder, and no shared memory."""
-    memory = Path("/proc/sysvipc/shm").read_text()
-    before = temporary_folders()
-    up = [*LOCAL, "up"]
-    with subprocess.Popen(up, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:  # noqa: S603 - our own program
+    up, environment = [*LOCAL, "up"], os.environ | {"TMPDIR": str(folder)}
+    parent = subprocess.Popen(up, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
+    with parent, ExitStack() as cleanup:
+        cleanup.callback(parent.kill)
         assert parent.stdout
-        lines = [parent.stdout.readline() for _ in range(2)]
-        assert lines[0].startswith("export RATING_KAFKA_BOOTSTRAP=127.0.0.1:")
+        assert parent.stdout.readline().startswith("export RATING_KAFKA_BOOTSTRAP=127.0.0.1:")
+        assert parent.stdout.readline().startswith("export RATING_DATABASE_URL=postgresql://rating@127.0.0.1:")
         family = _descendants(parent.pid)
         assert len(family) > 4  # two keepers, a JVM, a postmaster and its own
-        assert len(temporary_folders() - before) == 2
+        assert shared_memory_of(family)
+        assert len(list(folder.iterdir())) == 2
         parent.send_signal(number)
         assert parent.wait(30) == (0 if number == signal.SIGTERM else -number)
     assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
-    assert until(lambda: not temporary_folders() - before)
-    assert len(Path("/proc/sysvipc/shm").read_text().splitlines()) == len(memory.splitlines())
+    assert not list(folder.iterdir())
+    assert not shared_memory_of(family)
+
+
+def shared_memory_of(pids: list[int]) -> set[str]:
+    """The System V segments that these processes made."""
+    rows = [row.split() for row in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    return {row[1] for row in rows if int(row[4]) in pids}
 
 
 def test_a_killed_keeper_takes_its_server_along() -> None:
