@@ -35,10 +35,11 @@ def test_a_clamp_lands_exactly(before: float, opponent: float, at: int) -> None:
 
 
 def test_rounding_acts_before_the_floor() -> None:
-    """What bent a change is named in the order in which it acted."""
-    system = policy(rounding="integer", floor={"at": 0, "action": "clamp"})
+    """What bent a change is named in the order in which it acted: gap cap, rounding, floor."""
+    capped = {"method": "logistic", "scale": 400, "gap_cap": 2}
+    system = policy(rounding="integer", floor={"at": 0, "action": "clamp"}, expected=capped)
     change = rated(match(0.0), player(3.0), player(0.0), system).changes[0]
-    assert (change.after, change.adjusted) == (0.0, ("rounding", "floor"))
+    assert (change.after, change.adjusted) == (0.0, ("gap-cap", "rounding", "floor"))
 
 
 def test_a_restart_is_a_second_change() -> None:
@@ -67,6 +68,15 @@ def test_a_restart_is_a_second_change() -> None:
         peak=1600.0,
         last_played_at=NOON + timedelta(days=1),
     )
+
+
+def test_titles_around_a_restart() -> None:
+    """The restart begins with the title that the fall led to and ends with that of the start."""
+    ladder = [{"title": "low"}, {"title": "middle", "lower": 1400}, {"title": "high", "lower": 1500}]
+    system = policy(floor={"at": 1400, "action": "restart"}, ladder=ladder)
+    fall, restart = rated(match(0.0), player(1405.0), player(1405.0), system).changes[:2]
+    assert (fall.title_before, fall.title_after) == ("middle", "low")
+    assert (restart.title_before, restart.title_after) == ("low", "high")
 
 
 def test_the_second_side_may_restart_as_well() -> None:

@@ -71,6 +71,13 @@ def test_junior(birth_year: int | None, at: datetime, rating: float, rule: str) 
     assert name_of_k(FIDE, rating=rating, birth_year=birth_year, at=at) == rule
 
 
+def test_each_side_has_its_own_birth_year() -> None:
+    """A junior's K is the junior's alone, on whichever side they play."""
+    game = match(pool="chess/standard", birth_years=(None, 2015))
+    changes = rated(game, player(2000.0), player(2000.0), FIDE).changes
+    assert [change.k_rule for change in changes] == ["established", "junior"]
+
+
 @pytest.mark.parametrize("pool", ["chess/rapid", "chess/blitz"])
 @pytest.mark.parametrize("state", [{"games": 0}, {"rating": 2500.0}, {"rating": 2000.0}])
 def test_rapid_and_blitz_are_20_for_all(pool: str, state: dict[str, Any]) -> None:

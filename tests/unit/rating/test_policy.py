@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta, timezone
+
 import pytest
 from pydantic import ValidationError
 
@@ -28,6 +30,13 @@ def test_the_digest_is_of_content() -> None:
     """Defaults that are spelt out, and 32 for 32.0, leave the digest alone."""
     assert policy(require_verified=False, draws="half", match_types={}).digest == PLAIN_DIGEST
     assert policy(k_factor=[{"name": "all", "k": 32.0, "pools": None}]).digest == PLAIN_DIGEST
+
+
+def test_the_digest_is_of_the_instant() -> None:
+    """The same instant in another zone is the same content, and is kept in UTC."""
+    elsewhere = policy(valid_from=NOON.astimezone(timezone(timedelta(hours=5))))
+    assert elsewhere.digest == policy(valid_from=NOON).digest
+    assert str(elsewhere.valid_from) == "2026-03-01 12:00:00+00:00"
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,11 @@ def test_peak_is_the_highest_after_a_game() -> None:
     assert (up.peak, down.peak) == (1516.0, 1500.0)
 
 
+def test_a_peak_that_lags_catches_up() -> None:
+    """A player who stands above their stored peak, then loses, has stood there."""
+    assert rated(match(0.0), player(1500.0, peak=1400.0), player(1500.0)).states[0].peak == 1500.0
+
+
 def test_a_late_match_does_not_turn_back_last_played() -> None:
     """A match that finished before the latest one leaves last_played_at alone."""
     late = match(after=timedelta(days=-1))
