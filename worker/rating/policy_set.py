@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 KNOWN_POOLS = 10_000  # pools come from outside, so what is remembered of them is bounded
 
+WILDCARDS = frozenset("*?[")
+
 in_order = attrgetter("name", "version")
 
 
@@ -96,6 +98,7 @@ def pool_faults(pools: Mapping[str, str], names: Iterable[str]) -> Iterator[str]
     for place, (pattern, name) in enumerate(pools.items()):
         if name not in known:
             yield f'pools, "{pattern}" = {name!r}: no such policy; there are {", ".join(known) or "none"}'
-        for earlier in list(pools)[:place]:
-            if fnmatchcase(pattern, earlier):  # a pattern is matched like a pool: "chess/*" hides "chess/rapid*"
-                yield f'pools, "{pattern}": never reached, "{earlier}" comes first and matches all of it'
+        if WILDCARDS.isdisjoint(pattern):
+            for earlier in list(pools)[:place]:
+                if fnmatchcase(pattern, earlier):
+                    yield f'pools, "{pattern}": never reached, "{earlier}" comes first and matches it'

@@ -85,6 +85,20 @@ def test_weights_by_the_letter_of_the_rule(games: list[Match]) -> None:
 
 
 @thorough
+@given(st.lists(st.tuples(st.integers(0, 48), st.booleans()), min_size=4, max_size=30))
+def test_one_pair_in_any_order_of_arrival(games: list[tuple[int, bool]]) -> None:
+    """However late matches arrive and whoever is named first, each has the window of its own time."""
+    book = Book(SHIPPED)
+    recorded: list[int] = []
+    for hour, swapped in games:
+        names = ("bob", "ann") if swapped else ("ann", "bob")
+        earlier = sum(0 <= hour - other < 24 for other in recorded)
+        change = play(book, [match(of=names, after=timedelta(hours=hour))])[0]
+        assert change.weight == max(0.1, 0.5 ** max(0, earlier - 2))
+        recorded.append(hour)
+
+
+@thorough
 @given(ours=st.lists(scores, max_size=8), theirs=st.lists(scores, max_size=8), data=st.data())
 def test_pairs_that_share_no_player_do_not_touch(ours: list[float], theirs: list[float], data: st.DataObject) -> None:
     """However the matches of two such pairs are interleaved, everyone ends in the same place."""

@@ -105,9 +105,9 @@ def test_versions_that_contradict_each_other(versions: list[Policy], fault: str)
 def test_pools_that_make_no_sense() -> None:
     """A pool of an unknown policy and one that an earlier pattern hides are refused, all at once."""
     with pytest.raises(PolicyError) as caught:
-        PolicySet([policy()], {"chess/*": "plain", "chess/blitz": "plain", "go": "nobody"})
+        PolicySet([policy()], {"chess/*": "plain", "chess/blitz": "plain", "c*": "plain", "go": "nobody"})
     assert caught.value.faults == (
-        'pools, "chess/blitz": never reached, "chess/*" comes first and matches all of it',
+        'pools, "chess/blitz": never reached, "chess/*" comes first and matches it',
         "pools, \"go\" = 'nobody': no such policy; there are plain",
     )
     assert str(caught.value) == "\n".join(caught.value.faults)
