@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
-import socket
-import struct
 import subprocess
 import tempfile
 from importlib.util import find_spec
@@ -19,7 +18,7 @@ from deploy.local.process import User
 from deploy.local.server import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from deploy.local.process import Process
 
@@ -106,20 +105,12 @@ class Postgres(Server):
         # Nothing of ours: PGDATA, PGOPTIONS or a locale that this machine lacks would reach into the server.
         return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
-    def _readiness(self) -> Callable[[], bool]:
-        return self._answers
-
-    def _answers(self) -> bool:
-        """Whether it takes a session: the message after the authentication is not the error that it's starting up."""
-        fields = b"user\0%b\0database\0%b\0\0" % (ROLE.encode(), DATABASE.encode())
-        startup = struct.pack("!ii", 8 + len(fields), 3 << 16) + fields
-        with socket.create_connection((LOOPBACK, self._port.number if self._port else 0), 1) as connection:
-            connection.sendall(startup)
-            answered = connection.recv(1) == b"R"
-            connection.sendall(b"X" + struct.pack("!i", 4))  # a goodbye, or the server logs a lost connection
-            while connection.recv(4096):
-                pass
-            return answered
+    def _ready(self, pid: int) -> bool:
+        """What pg_ctl looks at: the server's own file says so, and isn't the one of a killed predecessor."""
+        with contextlib.suppress(OSError, IndexError):
+            lines = (self.folder / "data" / "postmaster.pid").read_text().splitlines()
+            return (lines[0], lines[7].strip()) == (str(pid), "ready")
+        return False
 
     def _program(self, name: str) -> str:
         return str(self._programs / name)

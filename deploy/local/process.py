@@ -104,21 +104,18 @@ class Process:
 
     def log_tail(self, lines: int = _LOG_LINES) -> str:
         """The last lines that the server said."""
-        try:
-            text = self.log.read_text(errors="replace")
-        except FileNotFoundError:
-            return ""
-        return "\n".join(text.splitlines()[-lines:])
+        return _tail(self.log, lines)
 
     def run(self, argv: Sequence[str], environment: Mapping[str, str], text: str = "") -> None:
         """Run a command that prepares the folder; StackError with its output if it fails."""
-        code = self._ask("run", text=text, **self._command(argv, environment))
+        log = self.folder / "prepare.log"
+        code = self._ask("run", text=text, **self._command(argv, environment, log))
         if code:
-            raise StackError(self.failure(f"{Path(argv[0]).name} ended with {code}"))
+            raise StackError(self._failure(f"{Path(argv[0]).name} ended with {code}", log))
 
     def start(self, argv: Sequence[str], environment: Mapping[str, str]) -> int:
         """Start the server; its process id."""
-        return int(self._ask("start", **self._command(argv, environment)))
+        return int(self._ask("start", **self._command(argv, environment, self.log)))
 
     def status(self) -> int | None:
         """None while it runs, else the code it ended with."""
@@ -149,7 +146,10 @@ class Process:
 
     def failure(self, why: str) -> str:
         """A message for a StackError: which server, why, and what the server said itself."""
-        said = self.log_tail()
+        return self._failure(why, self.log)
+
+    def _failure(self, why: str, log: Path) -> str:
+        said = _tail(log, _LOG_LINES)
         return f"{self._name}: {why}" + (f"; its log ends:\n{said}" if said else "; it logged nothing")
 
     def _check_way(self) -> None:
@@ -158,8 +158,8 @@ class Process:
                 f"{self._name} runs as {self._user.name}, who can't come to {self.folder}: choose another folder"
             )
 
-    def _command(self, argv: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
-        command: dict[str, Any] = {"argv": list(argv), "log": str(self.log), "env": dict(environment)}
+    def _command(self, argv: Sequence[str], environment: Mapping[str, str], log: Path) -> dict[str, Any]:
+        command: dict[str, Any] = {"argv": list(argv), "log": str(log), "env": dict(environment)}
         if self._user:
             groups = os.getgrouplist(self._user.name, self._user.gid)
             command |= {"user": self._user.uid, "group": self._user.gid, "extra_groups": groups}
@@ -176,6 +176,13 @@ class Process:
         if "error" in answer:
             raise StackError(f"{self._name}: {operation} failed: {answer['error']}")
         return answer["value"]
+
+
+def _tail(log: Path, lines: int) -> str:
+    try:
+        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    except FileNotFoundError:
+        return ""
 
 
 def _temporary_base(user: User | None) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import time
 from abc import ABC, abstractmethod
@@ -12,7 +11,7 @@ from deploy.local.errors import StackError
 from deploy.local.process import Process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from deploy.local.process import User
@@ -114,10 +113,9 @@ class Server(ABC):
         self._prepared = True
 
     def _launch(self, process: Process) -> None:
-        process.start(self._command(), self._environment())
+        pid = process.start(self._command(), self._environment())
         deadline = time.monotonic() + self.start_seconds
-        ready = self._readiness()
-        while not _holds(ready):
+        while not self._ready(pid):
             code = process.status()
             if code is not None:
                 raise StackError(process.failure(f"ended with {code} while starting"))
@@ -146,11 +144,5 @@ class Server(ABC):
     def _environment(self) -> Mapping[str, str]: ...
 
     @abstractmethod
-    def _readiness(self) -> Callable[[], bool]:
-        """A condition that holds once the server, started anew, answers."""
-
-
-def _holds(condition: Callable[[], bool]) -> bool:
-    with contextlib.suppress(OSError, EOFError):
-        return condition()
-    return False
+    def _ready(self, pid: int) -> bool:
+        """Whether the server, started as the process `pid`, answers by now."""

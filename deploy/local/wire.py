@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 
@@ -14,6 +15,12 @@ _SECONDS = 2.0
 
 def has_broker(port: int) -> bool:
     """Whether the broker at `port` answers a metadata request and counts itself in: it has joined and it serves."""
+    with contextlib.suppress(OSError, EOFError):
+        return _brokers(port) > 0
+    return False
+
+
+def _brokers(port: int) -> int:
     client = b"rating-local"
     # key, version, correlation id, client id; no topics, and none to be made
     body = struct.pack("!hhih", _METADATA, _VERSION, 1, len(client)) + client + struct.pack("!i?", 0, False)
@@ -22,7 +29,7 @@ def has_broker(port: int) -> bool:
         size = struct.unpack("!i", _exactly(connection, 4))[0]
         answer = _exactly(connection, size)
     _correlation, _throttled, brokers = struct.unpack_from("!iii", answer)
-    return bool(brokers > 0)
+    return int(brokers)
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:

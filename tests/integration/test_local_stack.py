@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,8 +20,9 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from deploy.local import Kafka, Postgres, Stack, StackError
+from deploy.local import Kafka, Postgres, Stack, StackError, postgres
 from deploy.local.keeper import _descendants
+from deploy.local.ports import LOOPBACK, Port
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -151,8 +153,8 @@ async def test_an_orderly_stop_needs_no_recovery(servers: Stack) -> None:
 async def test_named_data_stays(folder: Path) -> None:
     """A second run on the same folder finds what the first one wrote."""
     for expected in (0, 1):
-        with Postgres(data=folder / "postgres") as postgres:
-            async with connection(postgres.dsn()) as client:
+        with Postgres(data=folder / "postgres") as server:
+            async with connection(server.dsn()) as client:
                 await client.execute("CREATE TABLE IF NOT EXISTS kept (x int)")
                 assert await client.fetchval("SELECT count(*) FROM kept") == expected
                 await client.execute("INSERT INTO kept VALUES (1)")
@@ -194,6 +196,24 @@ def test_a_start_that_fails_says_why(
     assert not list(folder.iterdir())
 
 
+def test_a_lost_port_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a port can't be held, another server may take it first: then the start is tried on another."""
+    with socket.create_server((LOOPBACK, 0)) as other:
+        tried: list[int] = []
+
+        class LostOnce(Port):
+            def __init__(self) -> None:
+                super().__init__()
+                if not tried:
+                    self.number = other.getsockname()[1]
+                tried.append(self.number)
+
+        monkeypatch.setattr(postgres, "Port", LostOnce)
+        with Postgres() as server:
+            assert server.running
+            assert len(tried) == 2
+
+
 def test_a_command_runs_with_the_addresses_and_its_code_is_ours() -> None:
     """`run` gives the command its environment, and ends as the command did."""
     script = 'test -n "$RATING_DATABASE_URL" && test -n "$RATING_KAFKA_BOOTSTRAP" && kill -TERM $$'
@@ -233,10 +253,10 @@ def shared_memory_of(pids: list[int]) -> set[str]:
 
 def test_a_killed_keeper_takes_its_server_along() -> None:
     """The kernel ends the server; the next request says what happened."""
-    with Postgres() as postgres:
-        process = postgres._opened
+    with Postgres() as running:
+        process = running._opened
         server = _descendants(process._keeper.pid)[0]
         os.kill(process._keeper.pid, signal.SIGKILL)
         assert until(lambda: not Path(f"/proc/{server}").exists())
         with pytest.raises(StackError, match="keeper process is gone"):
-            _ = postgres.running
+            _ = running.running
