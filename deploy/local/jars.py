@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ _HEADER = """\
 """
 _AT_ONCE = 8
 _TRIES = 4
+PARTIAL = ".partial-"
 WAIT = tenacity.wait_random_exponential(multiplier=1, max=10)
 _TIMEOUT_SECONDS = 60
 
@@ -79,17 +81,35 @@ def fetch(report: Callable[[str], None] = lambda _: None, download: Download | N
     hand has changed before the JVM fails on it in its own words.
     """
     jars, folder = locked(), cache_folder() / "jars"
-    folder.mkdir(parents=True, exist_ok=True)
-    with _only_one(folder.parent / "jars.lock"):
-        missing = [jar for jar in jars if not (folder / jar.filename).exists()]
-        if missing:
-            report(f"downloading {len(missing)} jars of Apache Kafka to {folder}")
-            get = partial(_get, folder=folder, download=download or _download)
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
-                list(pool.map(get, missing))
+    if _missing(jars, folder):
+        with filling(folder):
+            if missing := _missing(jars, folder):  # nobody else was faster
+                report(f"downloading {len(missing)} jars of Apache Kafka to {folder}")
+                get = partial(_get, folder=folder, download=download or _download)
+                with ThreadPoolExecutor(_AT_ONCE) as pool:
+                    list(pool.map(get, missing))
     for jar in jars:
         _check(jar, folder / jar.filename)
     return [folder / jar.filename for jar in jars]
+
+
+@contextmanager
+def filling(folder: Path) -> Iterator[None]:
+    """Make a folder of the cache, if need be, and let one process at a time fill it; a killed one lets go."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise StackError(f"the cache can't be written: {error}. Set RATING_LOCAL_CACHE to a folder that can") from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in folder.glob(f"{PARTIAL}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+
+
+def _missing(jars: list[Jar], folder: Path) -> list[Jar]:
+    return [jar for jar in jars if not (folder / jar.filename).exists()]
 
 
 def write_lock(report: Callable[[str], None]) -> None:
@@ -122,7 +142,7 @@ def _get(jar: Jar, folder: Path, download: Download) -> None:
 
 def _get_once(jar: Jar, folder: Path, download: Download) -> None:
     # A fresh folder for each try, since a broken download stays where it was written; renamed only when it's right.
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix=PARTIAL, dir=folder) as scratch:
         path = download(jar, Path(scratch))
         if (found := _sha256(path)) != jar.sha256:
             raise StackError(
@@ -159,11 +179,3 @@ def _maven(repository: Path) -> MavenContext:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextmanager
-def _only_one(lock: Path) -> Iterator[None]:
-    """Let one process at a time fill the cache; a killed one lets go."""
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

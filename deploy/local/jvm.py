@@ -53,13 +53,13 @@ def archive_of(classpath: Sequence[Path]) -> Path:
     key = hashlib.sha256(version(_PACKAGE).encode())
     for jar in classpath:
         key.update(f"{jar} {jar.stat().st_mtime_ns}\n".encode())  # the JVM compares these too
-    return jars.cache_folder() / f"classes-{key.hexdigest()[:16]}.jsa"
+    return jars.cache_folder() / "classes" / f"{key.hexdigest()[:16]}.jsa"
 
 
 def build_archive(classpath: Sequence[Path], classes: Path) -> None:
     """Write the archive from a list of the classes that a broker loaded; older archives go."""
     archive = archive_of(classpath)
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=archive.parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix=jars.PARTIAL, dir=archive.parent) as scratch:
         partial = Path(scratch) / archive.name
         dump = [
             str(_program()),
@@ -73,7 +73,7 @@ def build_archive(classpath: Sequence[Path], classes: Path) -> None:
         done = subprocess.run(dump, env=ENVIRONMENT, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             raise StackError(f"Kafka: its classes could not be archived: {done.stdout[-1000:]}{done.stderr[-1000:]}")
-        for old in archive.parent.glob("classes-*.jsa"):
+        for old in archive.parent.glob("*.jsa"):
             old.unlink()
         partial.replace(archive)
 

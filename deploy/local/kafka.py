@@ -119,10 +119,13 @@ class Kafka(Server):
 def archive_classes(report: Callable[[str], None]) -> None:
     """Have the classes that a broker loads archived, so that later ones start in half the time."""
     classpath = jars.fetch(report)
-    if jvm.archive_of(classpath).exists():
+    archive = jvm.archive_of(classpath)
+    if archive.exists():
         return
-    report("archiving Kafka's classes, for faster starts")
-    with tempfile.TemporaryDirectory() as scratch:
+    with jars.filling(archive.parent), tempfile.TemporaryDirectory() as scratch:
+        if archive.exists():  # somebody else was faster
+            return
+        report("archiving Kafka's classes, for faster starts")
         classes = Path(scratch) / "classes"
         with Kafka(jvm_options=[f"-XX:DumpLoadedClassList={classes}"]) as broker:
             broker.stop()

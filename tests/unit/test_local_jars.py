@@ -58,7 +58,7 @@ def test_each_jar_is_downloaded_once(cache: Path) -> None:
 def test_a_flaky_download_is_tried_again(cache: Path) -> None:
     """Half a file of a broken try is neither taken for the jar nor left behind."""
     jars.fetch(download=Registry(failures=2))
-    assert sorted(path.name for path in (cache / "jars").iterdir()) == ["one-1.0.jar", "two-2.0.jar"]
+    assert sorted(path.name for path in (cache / "jars").iterdir()) == [".lock", "one-1.0.jar", "two-2.0.jar"]
 
 
 def test_a_download_that_never_comes_says_what_to_do(cache: Path) -> None:
@@ -73,7 +73,7 @@ def test_another_content_than_the_locked_one_is_refused(cache: Path) -> None:
     """What a proxy served in the jar's stead is not kept."""
     with pytest.raises(StackError, match=rf"SHA-256 is .*, expected {SHA256}"):
         jars.fetch(download=Registry(content=b"<html>please log in</html>"))
-    assert list((cache / "jars").iterdir()) == []
+    assert [path.name for path in (cache / "jars").iterdir()] == [".lock"]
 
 
 def test_a_jar_that_changed_in_the_cache_is_found(cache: Path) -> None:
@@ -84,6 +84,22 @@ def test_a_jar_that_changed_in_the_cache_is_found(cache: Path) -> None:
     with pytest.raises(StackError, match=re.escape(f"{broken} has changed")) as raised:
         jars.fetch(download=Registry())
     assert "python -m deploy.local fetch" in str(raised.value)
+
+
+def test_a_cache_that_cannot_be_written_says_so(cache: Path) -> None:
+    """The error names the folder and the variable that moves it."""
+    cache.write_text("a file stands where the folder should be")
+    with pytest.raises(StackError, match="RATING_LOCAL_CACHE") as raised:
+        jars.fetch(download=Registry())
+    assert str(cache) in str(raised.value)
+
+
+def test_what_a_killed_run_left_is_tidied_up(cache: Path) -> None:
+    """Half a download does not stay for ever."""
+    left = cache / "jars" / ".partial-abc"
+    left.mkdir(parents=True)
+    jars.fetch(download=Registry())
+    assert not left.exists()
 
 
 def test_two_runs_fill_the_cache_side_by_side() -> None:
