@@ -140,7 +140,8 @@ def _setup_advice(error: Exception) -> str:
 async def _set_codecs(connection: asyncpg.Connection[Any]) -> None:
     await connection.set_type_codec(
         "jsonb",
-        encoder=lambda value: orjson.dumps(value).decode(),
-        decoder=orjson.loads,
+        encoder=lambda value: b"\x01" + orjson.dumps(value),  # 1 is the version of jsonb's binary form
+        decoder=lambda data: orjson.loads(data[1:]),
         schema="pg_catalog",
+        format="binary",  # what COPY needs
     )

@@ -1,10 +1,8 @@
-"""Rows of the bulk tables, in the order of the columns of their statements in sql/batch.sql."""
+"""Rows of the bulk tables; their fields are the columns that the batch transaction writes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import orjson
 
 from worker.ledger.values import Publication
 from worker.rating.model import Change, Factor, Reason
@@ -76,7 +74,7 @@ class MatchRow(NamedTuple):
     match_type: str
     tournament_id: str | None
     verified: bool
-    attributes: str | None
+    attributes: dict[str, int] | None
     unrated_reason: str | None
 
 
@@ -96,8 +94,8 @@ class LedgerRow(NamedTuple):
     k: float | None
     k_rule: str | None
     weight: float
-    factors: str | None
-    adjusted: str | None
+    factors: list[list[Any]] | None
+    adjusted: list[str] | None
     games: int
     policy_id: int
     occurred_at: datetime
@@ -119,8 +117,8 @@ class LedgerRow(NamedTuple):
             change.k,
             change.k_rule,
             change.weight,
-            json_of([[factor.name, factor.value, factor.why] for factor in change.factors]),
-            json_of(change.adjusted),
+            [[factor.name, factor.value, factor.why] for factor in change.factors] or None,
+            list(change.adjusted) or None,
             change.games,
             policy_id,
             change.occurred_at,
@@ -159,11 +157,6 @@ def change_of(row: Mapping[str, Any], references: References) -> Change:
 def publication_of(row: Mapping[str, Any], references: References, traceparent: str | None) -> Publication:
     """Make what is published of a ledger row, under the trace that its match carries this time."""
     return Publication(change_of(row, references), traceparent)
-
-
-def json_of(value: Any) -> str | None:
-    """Give a value as JSON text, None for an empty one."""
-    return orjson.dumps(value).decode() if value else None
 
 
 def columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:

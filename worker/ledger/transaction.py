@@ -15,10 +15,12 @@ from datetime import UTC, datetime
 from heapq import merge
 from typing import TYPE_CHECKING, Any
 
+import asyncpg
+
 from worker.events import Reject
 from worker.ledger import sql
 from worker.ledger.errors import ROW_REFUSED, ClaimLostError, RaceLostError
-from worker.ledger.rows import LedgerRow, MatchRow, RatingRow, columns, json_of, publication_of
+from worker.ledger.rows import LedgerRow, MatchRow, RatingRow, columns, publication_of
 from worker.ledger.values import Applied, Arrival, Origin, Publication, Refusal
 from worker.rating.book import Book
 from worker.rating.model import PlayerState, Unrated
@@ -155,8 +157,8 @@ class BatchTransaction:
         rated = time.perf_counter()
 
         await self._write_ratings(book, rating_ids, new, rated_by, pool_ids)
-        await self._write("insert_matches", sorted(match_rows), RaceLostError("a match was recorded meanwhile"))
-        await self._write("insert_ledger", ledger_rows)
+        await self._copy("matches", sorted(match_rows))  # by id: two workers that meet here wait in one order
+        await self._copy("ledger", ledger_rows)  # entry_id is given row by row: this is the recorded order
         written = time.perf_counter()
         applied.seconds.update(lock=locked - started, rate=rated - locked, write=written - rated)
         return applied
@@ -270,6 +272,19 @@ class BatchTransaction:
         await self._write("insert_ratings", inserts, RaceLostError("a player was recorded meanwhile"))
         await self._write("update_ratings", [row.without_key() for row in updates])
 
+    async def _copy(self, table: str, rows: Sequence[MatchRow] | Sequence[LedgerRow]) -> None:
+        """Append rows to a table.
+
+        Raises:
+            RaceLostError: Another worker recorded one of them meanwhile (the same match under two keys).
+        """
+        if not rows:
+            return
+        try:
+            await self._connection.copy_records_to_table(table, records=rows, columns=rows[0]._fields)
+        except asyncpg.UniqueViolationError as error:
+            raise RaceLostError(f"recorded meanwhile: {error.detail}") from error
+
     async def _write(self, statement: str, rows: Sequence[tuple[Any, ...]], race: RaceLostError | None = None) -> None:
         """Run one bulk statement; where `race` is given and fewer rows were written than sent, raise it."""
         if not rows:
@@ -298,9 +313,9 @@ def _player_id(side: Any) -> str:
     return side.id  # type: ignore[no-any-return]
 
 
-def _attributes(lo_birth_year: int | None, hi_birth_year: int | None) -> str | None:
+def _attributes(lo_birth_year: int | None, hi_birth_year: int | None) -> dict[str, int] | None:
     given = {"lo_birth_year": lo_birth_year, "hi_birth_year": hi_birth_year}
-    return json_of({name: year for name, year in given.items() if year is not None})
+    return {name: year for name, year in given.items() if year is not None} or None
 
 
 def _conflict(match_id: str, first: Origin) -> str:

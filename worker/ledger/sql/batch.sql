@@ -70,32 +70,3 @@ join ratings o on o.rating_id = l.opponent_rating_id
 join pools p on p.pool_id = r.pool_id
 where m.match_id = any($1::text[])
 order by l.entry_id;
-
--- name: insert_matches
--- Another worker may have recorded one of them meanwhile (the same match under two keys): then fewer rows come than
--- were sent. Sorted by id, so that two workers that meet here wait in one order.
-insert into matches (match_id, source_id, source_partition, source_offset, digest, lo_rating_id, hi_rating_id,
-                     lo_version, hi_version, lo_score, finished_at, match_type, tournament_id, verified, attributes,
-                     unrated_reason)
-select match_id, source_id, source_partition, source_offset, digest, lo_rating_id, hi_rating_id, lo_version, hi_version,
-       lo_score, finished_at, match_type, tournament_id, verified, attributes::jsonb, unrated_reason
-from unnest($1::text[], $2::smallint[], $3::integer[], $4::bigint[], $5::bytea[], $6::bigint[], $7::bigint[],
-            $8::integer[], $9::integer[], $10::real[], $11::timestamptz[], $12::text[], $13::text[],
-            $14::boolean[], $15::text[], $16::text[])
-    b(match_id, source_id, source_partition, source_offset, digest, lo_rating_id, hi_rating_id, lo_version, hi_version,
-      lo_score, finished_at, match_type, tournament_id, verified, attributes, unrated_reason)
-on conflict (match_id) do nothing;
-
--- name: insert_ledger
--- entry_id is given row by row, so the order of the arrays is the recorded order. JSON comes as text: in an array of
--- JSON values, asyncpg would take a list for one more dimension of the array.
-insert into ledger (rating_id, version, opponent_rating_id, match_id, reason, before, after, delta, expected, score, k,
-                    k_rule, weight, factors, adjusted, games, policy_id, occurred_at)
-select rating_id, version, opponent_rating_id, match_id, reason, before, after, delta, expected, score, k,
-       k_rule, weight, factors::jsonb, adjusted::jsonb, games, policy_id, occurred_at
-from unnest($1::bigint[], $2::integer[], $3::bigint[], $4::text[], $5::text[], $6::double precision[],
-            $7::double precision[], $8::double precision[], $9::double precision[], $10::real[],
-            $11::double precision[], $12::text[], $13::double precision[], $14::text[], $15::text[],
-            $16::integer[], $17::smallint[], $18::timestamptz[])
-    b(rating_id, version, opponent_rating_id, match_id, reason, before, after, delta, expected, score, k,
-      k_rule, weight, factors, adjusted, games, policy_id, occurred_at);
