@@ -88,8 +88,11 @@ def contradictions(record: MatchRecord) -> Iterator[str]:
     for key in sorted(stored.keys() | given.keys()):
         player, version = key
         if key not in stored or key not in given:
-            has, lacks = ("the rules", "the ledger") if key not in stored else ("the ledger", "the rules")
-            yield f"{player}, change {version}: {has} have it and {lacks} do not"
+            yield f"{player}, change {version}: " + (
+                "the rules give it, the ledger lacks it"
+                if key in given
+                else "the ledger has it, the rules don't give it"
+            )
             continue
         for name, old, new in zip(Change._fields, stored[key], given[key], strict=True):
             if old != new and name != "policy":

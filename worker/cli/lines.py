@@ -154,5 +154,5 @@ def _lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
         while not value.endswith(b"\n") and (value := stream.readline(1 << 20)):
             pass  # the rest of a line that is too long, or of a last line without an end
         kept = kept.rstrip(b"\r\n")
-        if kept.strip():
+        if kept.strip() or len(kept) > max_bytes:
             yield Line(number, kept)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import logging
+import os
 import sys
 import time
 from contextlib import contextmanager, suppress
@@ -32,8 +33,13 @@ _STATUS_EVERY_S = 10.0
 
 
 def prepare_streams() -> None:
-    """Let a character that the terminal's encoding lacks come out in its likeness or escaped, not as an error."""
+    """Let a character that the terminal's encoding lacks come out in its likeness or escaped, not as an error.
+
+    A stream that was closed before the program began is none in Python; what goes there goes nowhere.
+    """
     codecs.register_error("likeness", _likeness)
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError):
             stream.reconfigure(errors="likeness")  # type: ignore[union-attr]
@@ -131,6 +137,10 @@ def status() -> Iterator[Callable[[str], None]]:
 
 def _console(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDE)
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - as long as the process
 
 
 def _likeness(error: UnicodeError) -> tuple[str, int]:

@@ -1,0 +1,133 @@
+"""Lines in, text out: long lines, slow input, ids that would be markup, terminals without UTF-8."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from worker.cli.lines import in_chunks, open_lines
+from worker.cli.output import _likeness, cell, plain, sentence, table
+from worker.ledger.reads import TOP, Cursor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@given(st.lists(st.binary(max_size=30).map(lambda part: part.replace(b"\n", b"").replace(b"\r", b""))), st.booleans())
+def test_lines_are_numbered_and_none_is_lost(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes], ended: bool
+) -> None:
+    """Every line that is not blank comes, with its number; of one that is too long, so much as shows it."""
+    path = tmp_path_factory.getbasetemp() / "lines"
+    path.write_bytes(b"\n".join(parts) + b"\n" * ended)
+    with open_lines(path, "reading", 10) as lines:
+        found = [(line.number, line.value) for line in lines]
+    assert found == [
+        (number, part[:12]) for number, part in enumerate(parts, start=1) if part[:12].strip() or len(part) > 10
+    ]
+
+
+async def test_what_comes_slowly_is_passed_on_at_once() -> None:
+    """An item is given when it is there, though the next may never come."""
+    more = threading.Event()
+
+    def items() -> Iterator[int]:
+        yield 1
+        more.wait()
+        yield from range(2, 8)
+
+    chunks = in_chunks(items(), 3)
+    assert await anext(chunks) == [1]
+    more.set()
+    rest = [chunk async for chunk in chunks]
+    assert [item for chunk in rest for item in chunk] == [2, 3, 4, 5, 6, 7]
+    assert max(map(len, rest)) <= 3
+
+
+async def test_what_ends_the_input_ends_the_chunks() -> None:
+    """An error while reading comes out where the items are taken, after the items before it."""
+
+    def items() -> Iterator[int]:
+        yield 1
+        raise OSError("the disk is gone")
+
+    chunks = in_chunks(items(), 3)
+    assert await anext(chunks) == [1]
+    with pytest.raises(OSError, match="the disk is gone"):
+        await anext(chunks)
+
+
+async def test_reading_does_not_run_ahead() -> None:
+    """However large the input, only a few chunks of it are read before they are taken."""
+    read = 0
+
+    def items() -> Iterator[int]:
+        nonlocal read
+        for number in range(1_000):
+            read += 1
+            yield number
+
+    chunks = in_chunks(items(), 10)
+    await anext(chunks)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert read < 100
+    assert sum([len(chunk) async for chunk in chunks]) > 900
+
+
+def test_an_id_is_never_markup() -> None:
+    """Brackets, colours and control sequences in ids are shown as they are, or escaped."""
+    out = io.StringIO()
+    console = Console(file=out, width=80, highlight=False)
+    shown = table("player", title="[red]pool[/red]")
+    shown.add_row(cell("[bold]a[/bold]\x1b[2J\u202e"))
+    console.print(shown)
+    sentence(console, "[link=x]b[/link]")
+    text = out.getvalue()
+    assert "[red]pool[/red]" in text
+    assert "[bold]a[/bold]\\x1b[2J\\u202e" in text
+    assert "[link=x]b[/link]" in text
+    assert "\x1b" not in text
+
+
+@given(st.text())
+def test_plain_text_is_printable(text: str) -> None:
+    """Whatever comes from outside is printable, on one line, and unchanged if it was so before."""
+    shown = plain(text)
+    assert shown.isprintable()
+    assert shown == text or not text.isprintable()
+
+
+@given(st.text(max_size=20))
+def test_likeness_takes_any_text(text: str) -> None:
+    """What an encoding lacks comes out in ASCII."""
+    likeness, place = _likeness(UnicodeEncodeError("ascii", text, 0, len(text), "not ASCII"))
+    assert likeness.isascii()
+    assert place == len(text)
+
+
+def test_likeness_keeps_what_matters() -> None:
+    """A minus stays a minus."""
+    assert _likeness(UnicodeEncodeError("ascii", "−5 × “x”", 0, 8, "")) == ('-5 x "x"', 8)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 2**63 - 1), st.integers(0, 2**31))
+def test_a_cursor_comes_back_as_it_was(rating: float, rating_id: int, rank: int) -> None:
+    """A page's cursor, printed and read again, is the same place to the last bit."""
+    cursor = Cursor(rating, rating_id, rank)
+    assert Cursor.parse(str(cursor)) == cursor
+
+
+@given(st.text())
+def test_no_cursor_breaks_anything(text: str) -> None:
+    """Whatever is given as a cursor is one, or is refused as a value that is none."""
+    with suppress(ValueError):
+        assert Cursor.parse(text).rating_id >= TOP.rating_id
