@@ -72,7 +72,7 @@ class Bench:
         """Time every contender, in turns, so that a machine that slows down slows all of them; then their latency."""
         options = self._options
         records = self._records(options.matches, options.players)
-        measured = [Result(one) for one in contenders(options.batches, options.only)]
+        measured = [Result(one) for one in contenders(options.batches, options.only, profiled=options.profile)]
         first = worker(EXACTLY_ONCE, options.batches[0])
         with arena(self._stack, "reference", **first.overrides) as reference:
             self._say("warming up the servers with a run that does not count")

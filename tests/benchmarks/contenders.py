@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 SEQUENTIAL, SIXTEEN = "one at a time", "16 at a time"
+OVERLAPPED = "overlapped floor"
 FLOOR, EXACTLY_ONCE, AT_LEAST_ONCE = "floor", "exactly-once", "at-least-once"
 
 
@@ -64,16 +65,14 @@ class Contender:
         return [sys.executable, *self.command, *extra]
 
 
-WORKER_COMMAND = ("-m", "tests.benchmarks.run_worker")
-
-
-def worker(delivery: str, batch: int, *, processes: int = 1) -> Contender:
+def worker(delivery: str, batch: int, *, processes: int = 1, profiled: bool = False) -> Contender:
     """This worker in one delivery mode."""
+    command = ("-m", "tests.benchmarks.profiled_worker") if profiled else ("-m", "worker", "run")
     overrides = {"delivery": delivery, "batch_max_records": batch}
-    return Contender(delivery, WORKER_COMMAND, batch, overrides, processes=processes)
+    return Contender(delivery, command, batch, overrides, processes=processes)
 
 
-def contenders(batches: Sequence[int], only: Sequence[str] = ()) -> list[Contender]:
+def contenders(batches: Sequence[int], only: Sequence[str] = (), *, profiled: bool = False) -> list[Contender]:
     """List all contenders, or those whose title contains one of `only`."""
     simple = ("-m", "tests.benchmarks.straightforward")
     everyone = [
@@ -81,10 +80,12 @@ def contenders(batches: Sequence[int], only: Sequence[str] = ()) -> list[Contend
         Contender(SIXTEEN, (*simple, "16"), slower=8, changes_table="changes"),
     ]
     for batch in batches:
+        size = {"batch_max_records": batch}
         floor = ("-m", "tests.benchmarks.floor")
         everyone += [
-            Contender(FLOOR, floor, batch, {"batch_max_records": batch}, needs_reference=True),
-            worker(EXACTLY_ONCE, batch),
-            worker(AT_LEAST_ONCE, batch),
+            Contender(OVERLAPPED, (*floor, "overlapped"), batch, size, needs_reference=True),
+            Contender(FLOOR, (*floor, "plain"), batch, size, needs_reference=True),
+            worker(EXACTLY_ONCE, batch, profiled=profiled),
+            worker(AT_LEAST_ONCE, batch, profiled=profiled),
         ]
     return [one for one in everyone if not only or any(part in one.title for part in only)]

@@ -1,8 +1,12 @@
-"""The floor: the same rows and records as the worker's, and nothing of ours. `python -m tests.benchmarks.floor WHERE`.
+"""The floor: the same rows and records as the worker's, and nothing of ours: `... tests.benchmarks.floor HOW WHERE`.
 
 It reads the same topic, COPYs the same match and ledger rows, upserts the same ratings, and sends the same records in
 the same Kafka transactions with the offsets. It decodes, checks, locks and rates nothing: what a batch writes was read
-back, before the clock, from what a worker wrote (`WHERE` says where, as JSON). One thing comes after the other.
+back, before the clock, from what a worker wrote (`WHERE` says where, as JSON).
+
+`HOW` is `plain`, one thing after the other, or `overlapped`: the records are sent while the rows are written, and the
+Kafka transaction ends while the next batch is read and written. A worker can't send before it has locked and rated, so
+that one is out of reach; it shows what the two servers take at most on this machine.
 """
 
 from __future__ import annotations
@@ -21,11 +25,11 @@ from worker.settings import load_settings
 from worker.stream import client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Awaitable, Sequence
 
     from aiokafka import AIOKafkaProducer
 
-    from tests.benchmarks.reference import Reference, Sent, Table, Unit
+    from tests.benchmarks.reference import Reference, Table, Unit
     from worker.settings import Settings
 
 
@@ -59,7 +63,7 @@ class Writer:
         await self._connection.copy_records_to_table(name, records=rows, columns=table.columns)
 
 
-async def main(where: dict[str, str]) -> None:
+async def main(where: dict[str, str], *, overlapped: bool) -> None:
     """Load what to write, then consume until killed."""
     settings = load_settings()
     rows = await reference.load(settings.kafka_bootstrap, where["topic"], where["database_url"])
@@ -69,46 +73,68 @@ async def main(where: dict[str, str]) -> None:
     producer = client.producer(settings, settings.transactional_id)
     async with consumer, producer:
         consumer.subscribe([settings.match_topic])
-        await _consume(settings, consumer, producer, connection, Writer(connection, rows), iter(rows.units))
+        floor = Floor(settings, producer, connection, rows)
+        await floor.consume(consumer, overlapped=overlapped)
 
 
-async def _consume(
-    settings: Settings,
-    consumer: Any,
-    producer: AIOKafkaProducer,
-    connection: asyncpg.Connection[Any],
-    writer: Writer,
-    units: Iterator[Unit],
-) -> None:
-    while True:
-        polled = await consumer.getmany(timeout_ms=settings.batch_max_wait_ms, max_records=settings.batch_max_records)
-        count = sum(map(len, polled.values()))
-        if not count:
-            continue
-        batch = list(islice(units, count))
-        async with connection.transaction():
-            await writer.write(batch)
-            await producer.begin_transaction()
-            await _send(producer, settings.rating_topic, [sent for unit in batch for sent in unit.sent])
-        offsets = {partition: records[-1].offset + 1 for partition, records in polled.items()}
-        await producer.send_offsets_to_transaction(offsets, settings.consumer_group)
-        await producer.commit_transaction()
+class Floor:
+    """The loop."""
 
+    def __init__(
+        self, settings: Settings, producer: AIOKafkaProducer, connection: asyncpg.Connection[Any], rows: Reference
+    ) -> None:
+        self._settings = settings
+        self._producer = producer
+        self._connection = connection
+        self._writer = Writer(connection, rows)
+        self._units = iter(rows.units)
 
-async def _send(producer: AIOKafkaProducer, topic: str, records: list[Sent]) -> None:
-    futures = []
-    builders: dict[int, Any] = {}
-    for partition, key, value, headers in records:
-        builder = builders.get(partition)
-        if builder is None:
-            builder = builders[partition] = producer.create_batch()
-        if builder.append(timestamp=None, key=key, value=value, headers=headers) is None:  # full
+    async def consume(self, consumer: Any, *, overlapped: bool) -> None:
+        """Work until killed."""
+        settings = self._settings
+        ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        ending.set_result(None)
+        while True:
+            polled = await consumer.getmany(
+                timeout_ms=settings.batch_max_wait_ms, max_records=settings.batch_max_records
+            )
+            count = sum(map(len, polled.values()))
+            if not count:
+                continue
+            batch = list(islice(self._units, count))
+            async with self._connection.transaction():
+                if overlapped:
+                    await asyncio.gather(self._writer.write(batch), self._send(batch, ending))
+                else:
+                    await self._writer.write(batch)
+                    await self._send(batch, ending)
+            ending = asyncio.ensure_future(self._end({p: records[-1].offset + 1 for p, records in polled.items()}))
+            if not overlapped:
+                await ending
+
+    async def _end(self, offsets: dict[Any, int]) -> None:
+        await self._producer.send_offsets_to_transaction(offsets, self._settings.consumer_group)
+        await self._producer.commit_transaction()
+
+    async def _send(self, batch: Sequence[Unit], after: Awaitable[None]) -> None:
+        """Send a batch's records in a transaction of their own, once the one before it has ended."""
+        producer, topic = self._producer, self._settings.rating_topic
+        await after
+        await producer.begin_transaction()
+        futures = []
+        builders: dict[int, Any] = {}
+        for unit in batch:
+            for partition, key, value, headers in unit.sent:
+                builder = builders.get(partition)
+                if builder is None:
+                    builder = builders[partition] = producer.create_batch()
+                if builder.append(timestamp=None, key=key, value=value, headers=headers) is None:  # full
+                    futures.append(await producer.send_batch(builder, topic, partition=partition))
+                    builder = builders[partition] = producer.create_batch()
+                    builder.append(timestamp=None, key=key, value=value, headers=headers)
+        for partition, builder in builders.items():
             futures.append(await producer.send_batch(builder, topic, partition=partition))
-            builder = builders[partition] = producer.create_batch()
-            builder.append(timestamp=None, key=key, value=value, headers=headers)
-    for partition, builder in builders.items():
-        futures.append(await producer.send_batch(builder, topic, partition=partition))
-    await asyncio.gather(*futures)
+        await asyncio.gather(*futures)
 
 
 def _insert(table: Table) -> str:
@@ -131,4 +157,4 @@ def _arrays(table: Table) -> str:
 
 
 if __name__ == "__main__":
-    uvloop.run(main(json.loads(sys.argv[1])))
+    uvloop.run(main(json.loads(sys.argv[2]), overlapped=sys.argv[1] == "overlapped"))

@@ -27,6 +27,7 @@ class Options:
     growth: bool
     full: bool
     workers: tuple[int, ...]
+    profile: bool
 
 
 def parse(arguments: list[str] | None = None) -> Options:
@@ -55,6 +56,7 @@ def parse(arguments: list[str] | None = None) -> Options:
     add("--growth", action="store_true", help="instead: the worker on tables that are large already")
     add("--full", action="store_true", help="with --growth: up to 10^7 rows (many minutes, 10 GB of disk)")
     add("--workers", type=_ints, default=(), help="instead: so many workers on one database, such as 1,2,4")
+    add("--profile", action="store_true", help="run the worker under cProfile; the .pstats lie beside the logs")
     given = parser.parse_args(arguments)
     return Options(
         out=given.out,
@@ -69,6 +71,7 @@ def parse(arguments: list[str] | None = None) -> Options:
         growth=given.growth,
         full=given.full,
         workers=given.workers,
+        profile=given.profile,
     )
 
 

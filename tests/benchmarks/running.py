@@ -108,6 +108,7 @@ def running(
             environment = os.environ | environment_of(settings)
             environment |= {"RATING_INSTANCE_ID": f"{contender.label}-{number}", "RATING_HTTP_PORT": str(port.number)}
             log = logs / f"{contender.label}-{number}.log"
+            environment["BENCH_PROFILE"] = str(log.with_suffix(".pstats"))  # read by profiled_worker alone
             with log.open("wb") as output:
                 process = subprocess.Popen(  # noqa: S603 - our own modules
                     contender.arguments(reference), cwd=ROOT, env=environment, stdout=output, stderr=output
