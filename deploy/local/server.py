@@ -24,7 +24,7 @@ class Server(ABC):
     """A local server. `start` after `stop` or `kill` brings it back, ports and data the same; `close` is the end."""
 
     name: str
-    start_seconds = 60.0
+    start_seconds = 120.0  # on a machine that is busy with other things
     stop_seconds = 30.0
     stop_signal = signal.SIGTERM
     last_signal = signal.SIGKILL
