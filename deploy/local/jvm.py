@@ -47,9 +47,9 @@ def command(classpath: Sequence[Path], *arguments: str) -> list[str]:
 def archive_of(classpath: Sequence[Path]) -> Path:
     """Where the archive of these jars' classes is, once it's built: the name changes with all that it depends on.
 
-    With its classes archived, ready to map into memory, the broker starts in half the time (2.5 s of CPU for 5), and runs
-    as it did. The JVM's newer way, an AOT cache, starts no faster, and with the profiles in it the broker used more CPU
-    for the same records minutes later.
+    With its classes archived, ready to map into memory, the broker starts in half the time (2.6 s of CPU, not 4.8), and
+    runs as it did. The JVM's newer way, an AOT cache, starts it hardly faster, and with the profiles in there it used
+    more CPU for the same records a minute later.
     """
     key = hashlib.sha256(version(_PACKAGE).encode())
     for jar in classpath:
