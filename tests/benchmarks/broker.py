@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 60
 _SHORT_S = 3
+_FLUSH_S = 600
 _CHUNK = 5_000
 
 
@@ -172,5 +173,5 @@ def _send(producer: Any, topic: str, records: Iterable[Record]) -> None:
                 producer.poll(0.1)
         if number % _CHUNK == 0:
             producer.poll(0)
-    if producer.flush(_TIMEOUT_S) or errors:
+    if producer.flush(_FLUSH_S) or errors:
         raise BrokerError(f"not everything was taken: {errors[:1]}")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -84,7 +85,7 @@ def measure(
 
 def percentile(ordered: Sequence[float], share: float) -> float:
     """Give the smallest value that at least `share` of all don't exceed."""
-    return ordered[max(0, -(-int(len(ordered) * share * 1000) // 1000) - 1)]
+    return ordered[max(0, ceil(len(ordered) * share) - 1)]
 
 
 def _one_load(settings: Settings, rate: float, records: Sequence[Record]) -> Latency:

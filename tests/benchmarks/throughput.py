@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 WARM_UP = 600
-_TIMEOUT_S = 1_800.0
+_TIMEOUT_S = 3_600.0
 _LOOK_EVERY_S = 1.0
 
 
