@@ -1,9 +1,9 @@
 """The loop: fetch a batch, apply it to the ledger, publish what it changed, commit the offsets.
 
 Exactly once from event to rating change rests on three things, each in its own place: the ledger knows every match and
-where it came from (`ledger.transaction`); the records of a batch and its offsets are one Kafka transaction, flushed
-before the Postgres commit and committed after it (`stream.publisher`); whoever takes a partition first fences the one
-who held it (`ledger.claims`). This file only puts them in order.
+where it came from (`ledger.known`); the records of a batch and its offsets are one Kafka transaction, flushed before
+the Postgres commit and committed after it (`stream.publisher`); whoever takes a partition first fences the one who held
+it (`ledger.claims`). This file only puts them in order.
 """
 
 from __future__ import annotations
@@ -11,31 +11,26 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 import structlog
-from aiokafka.errors import KafkaError
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
-from worker import __version__
-from worker.events import BadEventError, Reject, dead_letter_headers, decode_match, encode_change
-from worker.ledger.errors import PASSING_FAULTS as LEDGER_FAULTS
-from worker.ledger.errors import ClaimLostError, kind_of
-from worker.ledger.values import Applied, Arrival, Origin, Refusal
+from worker.ledger.errors import ROW_REFUSED, ClaimLostError
 from worker.ops.health import Component
-from worker.ops.metrics import Duplicate, Retry, Stage
-from worker.rating.errors import UnknownPoolError
-from worker.stream.errors import PASSING_FAULTS as STREAM_FAULTS
-from worker.stream.errors import BatchLostError
-from worker.stream.outbox import Outgoing
+from worker.ops.labels import Duplicate, Retry, Stage
+from worker.rating.model import Change, Match
+from worker.records import Translator
+from worker.retrying import culprit, retrying
+from worker.stream.errors import BatchLostError, RecordTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Awaitable
 
-    from aiokafka.structs import ConsumerRecord
+    from tenacity import AsyncRetrying
 
     from worker.ledger.ledger import Ledger
+    from worker.ledger.transaction import BatchTransaction
+    from worker.ledger.values import Applied, Arrival, Refusal
     from worker.ops.health import Health
     from worker.ops.metrics import Metrics
     from worker.settings import Settings
@@ -43,8 +38,7 @@ if TYPE_CHECKING:
     from worker.stream.source import Batch, Source
 
 _log = structlog.get_logger(__name__)
-
-PASSING_FAULTS = LEDGER_FAULTS + STREAM_FAULTS
+_QUIET_TRIES = 5
 
 
 class Pipeline:
@@ -65,7 +59,7 @@ class Pipeline:
         self._publisher = publisher
         self._metrics = metrics
         self._health = health
-        self._max_ahead = timedelta(seconds=settings.max_future_s)
+        self._translator = Translator(settings, ledger.policies)
         self._stop = asyncio.Event()
         self.totals: Counter[str] = Counter()
 
@@ -78,106 +72,81 @@ class Pipeline:
         """Work until `stop` is called. What passes by itself is waited for; anything else is raised."""
         while not self._stop.is_set():
             try:
-                batch = None
-                async for attempt in self._retrying():
-                    with attempt, self._metrics.stage(Stage.FETCH):
-                        batch = await self._source.next_batch()
-                self._well()
+                batch = await self._next_batch()
                 if batch is not None:
                     with self._metrics.batch(len(batch.records)):
                         await self._finish(batch)
             except (BatchLostError, ClaimLostError) as lost:
                 self._drop(lost)
 
+    async def _next_batch(self) -> Batch | None:
+        batch = None
+        async for attempt in self._attempts():
+            with attempt, self._metrics.stage(Stage.FETCH):
+                batch = await self._source.next_batch()
+        self._health.progress()
+        return batch
+
     async def _finish(self, batch: Batch) -> None:
         """Process a batch until it is committed; give it up only when it is not ours any more, or at a stop."""
-        async for attempt in self._retrying(batch):
+        with self._metrics.stage(Stage.DECODE):
+            arrivals, refusals = self._translator.arrivals(batch.records)
+        careful = False
+        async for attempt in self._attempts(batch):
             with attempt:
                 try:
-                    await self._process(batch)
-                except BaseException:
+                    await self._process(batch, arrivals, refusals, careful=careful)
+                except BaseException as error:
                     await self._publisher.abort()
+                    careful = careful or isinstance(error, ROW_REFUSED)
+                    if isinstance(error, RecordTooLargeError):
+                        self._leave_out_more(error)
                     raise
 
-    async def _process(self, batch: Batch) -> None:
-        """Take a batch from records to committed offsets."""
-        with self._metrics.stage(Stage.DECODE):
-            arrivals, refusals = self._decode(batch.records)
+    async def _process(self, batch: Batch, arrivals: list[Arrival], refusals: list[Refusal], *, careful: bool) -> None:
+        """Take a batch from events to committed offsets."""
+        await self._publisher.start()
         with self._metrics.stage(Stage.TRANSACTION):
             async with self._ledger.transaction(batch.partitions) as transaction:
-                applied = await transaction.apply(arrivals)
-                applied.refusals += refusals
-                with self._metrics.stage(Stage.PUBLISH):
-                    await self._publisher.stage(list(self._outgoing(batch, applied)))
+                if careful:  # Postgres refused a row: find it
+                    applied = await transaction.apply(arrivals)
+                    await self._stage(batch, applied, refusals)
+                else:
+                    applied = await transaction.rate(arrivals)
+                    # Side by side: the rows on their way to Postgres, the changes on theirs to Kafka; then both commit.
+                    await _both(self._write(transaction), self._stage(batch, applied, refusals))
         with self._metrics.stage(Stage.COMMIT_KAFKA):
             await self._publisher.commit(batch.offsets)
         self._source.done(batch)
-        self._count(batch, arrivals, applied)
+        self._count(batch, arrivals, applied, refusals)
 
-    def _decode(self, records: Iterable[ConsumerRecord[bytes, bytes]]) -> tuple[list[Arrival], list[Refusal]]:
-        now = datetime.now(UTC)
-        arrivals: list[Arrival] = []
-        refusals: list[Refusal] = []
-        for record in records:
-            origin = Origin(record.topic, record.partition, record.offset)
-            try:
-                event = decode_match(
-                    record.value,
-                    record.headers,
-                    now=now,
-                    max_bytes=self._settings.max_event_bytes,
-                    max_ahead=self._max_ahead,
-                )
-                self._ledger.policies.at(event.match.pool, event.match.finished_at)
-                arrivals.append(Arrival(origin, event))
-            except BadEventError as bad:
-                refusals.append(Refusal(origin, bad.reason, bad.detail))
-            except UnknownPoolError as unknown:
-                refusals.append(Refusal(origin, Reject.UNKNOWN_POOL, str(unknown)))
-        return arrivals, refusals
+    async def _write(self, transaction: BatchTransaction) -> None:
+        self._metrics.took(Stage.WRITE, await transaction.write())
 
-    def _outgoing(self, batch: Batch, applied: Applied) -> Iterator[Outgoing]:
-        """Give the records to publish: each change, then each dead letter with its original bytes."""
-        topic = self._settings.rating_topic
-        for change, traceparent in applied.publications:
-            encoded = encode_change(change, traceparent=traceparent)
-            yield Outgoing(topic, encoded.key, encoded.value, encoded.headers)
-        if not applied.refusals:
-            return
-        originals = {(record.topic, record.partition, record.offset): record for record in batch.records}
-        failed_at = datetime.now(UTC)
-        for origin, reason, detail in applied.refusals:
-            record = originals[origin]
-            headers = dead_letter_headers(
-                record.headers,
-                reason=reason,
-                detail=detail,
-                topic=origin.topic,
-                partition=origin.partition,
-                offset=origin.offset,
-                timestamp_ms=record.timestamp,
-                group=self._settings.consumer_group,
-                failed_at=failed_at,
-                worker_version=__version__,
-            )
-            yield Outgoing(self._settings.dead_letter_topic, record.key, record.value, headers)
+    async def _stage(self, batch: Batch, applied: Applied, refusals: list[Refusal]) -> None:
+        with self._metrics.stage(Stage.PUBLISH):
+            records = self._translator.outgoing(applied.publications)
+            records += self._translator.dead_letters(refusals + applied.refusals, batch.records)
+            await self._publisher.stage(records)
 
-    def _count(self, batch: Batch, arrivals: list[Arrival], applied: Applied) -> None:
+    def _count(self, batch: Batch, arrivals: list[Arrival], applied: Applied, refusals: list[Refusal]) -> None:
         metrics = self._metrics
+        refused = Counter(refusal.reason for refusal in refusals + applied.refusals)
         metrics.rated(applied.rated)
         for reason, count in applied.unrated.items():
             metrics.unrated(reason, count)
+        for kind, count in applied.recorded.items():
+            metrics.recorded(kind, count)
         metrics.duplicates(Duplicate.REDELIVERED, applied.redelivered)
         metrics.duplicates(Duplicate.RESENT, applied.resent)
-        refused = Counter(refusal.reason for refusal in applied.refusals)
         for reject, count in refused.items():
             metrics.dead_lettered(reject, count)
         metrics.published(len(applied.publications))
-        metrics.changes(publication.change for publication in applied.publications)
+        metrics.changes(what for what, _ in applied.publications if isinstance(what, Change))
         for stage, seconds in applied.seconds.items():
             metrics.took(Stage(stage), seconds)
         metrics.acknowledged(
-            [arrival.event.match.finished_at for arrival in arrivals],
+            [event.finished_at for _, (event, *_) in arrivals if isinstance(event, Match)],
             [record.timestamp for record in batch.records],
             now_s=time.time(),
         )
@@ -186,12 +155,16 @@ class Pipeline:
             batches=1,
             rated=applied.rated,
             unrated=applied.unrated.total(),
+            recorded=applied.recorded.total(),
             redelivered=applied.redelivered,
             resent=applied.resent,
-            dead_lettered=len(applied.refusals),
+            dead_lettered=refused.total(),
             published=len(applied.publications),
         )
-        self._well()
+        self._health.progress()
+        for component in Component:
+            if self._health.up(component):
+                _log.info("connected", component=component.value)
         _log.debug("batch done", records=len(batch.records), rated=applied.rated, dead_letters=dict(refused))
 
     def _drop(self, lost: BatchLostError | ClaimLostError) -> None:
@@ -203,52 +176,44 @@ class Pipeline:
         self._health.progress()
         self._source.reset()
 
-    def _retrying(self, batch: Batch | None = None) -> AsyncRetrying:
-        """Try again, with jittered backoff, what passes by itself, while there is a point in it."""
-
-        def pointless(state: RetryCallState) -> bool:  # noqa: ARG001 - tenacity's signature
-            return self._stop.is_set() or (batch is not None and not self._source.holds(batch))
-
-        return AsyncRetrying(
-            retry=retry_if_exception_type(PASSING_FAULTS),
-            wait=wait_random_exponential(multiplier=0.05, max=self._settings.retry_max_wait_s),
-            stop=pointless,
-            before_sleep=self._unwell,
-            sleep=self._pause,
-            retry_error_callback=_give_up,
+    def _leave_out_more(self, error: RecordTooLargeError) -> None:
+        """Make dead letters smaller, so that one that its topic does not take can't hold up all that comes after it."""
+        self._translator.largest_dead_letter //= 2
+        _log.error(
+            "a topic does not take a record of ours: raise its max.message.bytes. Values of dead letters above this "
+            "size are left out, and named by their topic, partition and offset",
+            error=str(error),
+            bytes=self._translator.largest_dead_letter,
         )
 
-    async def _pause(self, seconds: float) -> None:
-        """Wait, but not on after a stop."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stop.wait()
-        except TimeoutError:
-            pass
+    def _attempts(self, batch: Batch | None = None) -> AsyncRetrying:
+        """Try again what passes by itself, while there is a point in it."""
 
-    def _unwell(self, state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome else None
-        if error is None:
-            return
-        component = Component.KAFKA if isinstance(error, KafkaError) else Component.DATABASE
-        kind = Retry.KAFKA if component is Component.KAFKA else Retry(kind_of(error))
+        def give_up(error: BaseException) -> NoReturn:
+            kind = "stopping" if self._stop.is_set() else "reassigned"
+            raise BatchLostError(kind, f"given up, nothing of it is committed: {error!r}") from error
+
+        return retrying(
+            max_wait_s=self._settings.retry_max_wait_s,
+            stopping=self._stop,
+            before_retry=self._unwell,
+            give_up=give_up,
+            pointless=lambda: batch is not None and not self._source.holds(batch),
+        )
+
+    def _unwell(self, error: BaseException, tries: int) -> None:
+        component, kind = culprit(error)
         self._metrics.retried(kind)
         self._health.progress()  # waiting for a broker or a database is no reason to be restarted
-        if kind in {Retry.RACE, Retry.DEADLOCK, Retry.SERIALIZATION}:
-            return  # nothing is away: two workers met, and the second try settles it
+        passing = kind in {Retry.RACE, Retry.DEADLOCK, Retry.SERIALIZATION} or isinstance(error, ROW_REFUSED)
+        if passing and tries <= _QUIET_TRIES:
+            return  # nothing is away: two workers met, or a row is looked for; the next try settles it
         self._health.down(component, f"{type(error).__name__}: {error}")
-        _log.warning(
-            "trying again", component=component.value, kind=kind.value, tries=state.attempt_number, error=repr(error)
-        )
-
-    def _well(self) -> None:
-        self._health.progress()
-        for component in Component:
-            if self._health.up(component):
-                _log.info("connected", component=component.value)
+        _log.warning("trying again", component=component.value, kind=kind.value, tries=tries, error=repr(error))
 
 
-def _give_up(state: RetryCallState) -> Any:
-    """End the retries of a batch that is not ours any more, or at a stop: nothing of it is committed."""
-    error = state.outcome.exception() if state.outcome else None
-    raise BatchLostError("reassigned", f"given up after {state.attempt_number} tries: {error!r}") from error
+async def _both(one: Awaitable[None], other: Awaitable[None]) -> None:
+    """Run two things side by side until both have ended, then raise what went wrong with either."""
+    for result in await asyncio.gather(one, other, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result

@@ -7,29 +7,34 @@ import signal
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
-from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
 from worker import __version__
 from worker.ledger.ledger import Ledger
 from worker.ops.health import Component, Health
 from worker.ops.http import HttpServer
 from worker.ops.metrics import Metrics
-from worker.pipeline import PASSING_FAULTS, Pipeline
+from worker.pipeline import Pipeline
+from worker.retrying import PASSING_FAULTS, retrying
 from worker.stream.publisher import Publisher, publisher
 from worker.stream.source import Source
 from worker.stream.topics import check_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from worker.rating.policy_set import PolicySet
     from worker.settings import Settings
 
 _log = structlog.get_logger(__name__)
 _T = TypeVar("_T")
-_GOODBYE_S = 5.0  # to leave the group and to close what is open, after the batch in hand is done
+_GOODBYE_S = 5.0  # for each step of closing, after the batch in hand is done
+_WATCH_S = 5.0
+_WHERE = {Component.KAFKA: "RATING_KAFKA_BOOTSTRAP", Component.DATABASE: "RATING_DATABASE_URL"}
+
+
+class StopOverdueError(Exception):
+    """The worker was told to stop and had to give its batch up to do so; nothing is lost."""
 
 
 class Worker:
@@ -52,6 +57,7 @@ class Worker:
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[object] | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._overdue = False
 
     def install_signals(self) -> None:
         """Stop in order at the first SIGTERM or SIGINT; from then on the signals have their default effect again."""
@@ -85,6 +91,7 @@ class Worker:
 
         Raises:
             LedgerSetupError, StreamSetupError, HttpServerError: Something that somebody has to mend.
+            StopOverdueError: The batch in hand did not end within the shutdown timeout.
         """
         settings = self._settings
         self._task = asyncio.current_task()
@@ -99,6 +106,12 @@ class Worker:
                         await self._with_kafka(ledger)
                     finally:
                         await ledger.close()
+        except asyncio.CancelledError:
+            if not self._overdue:
+                raise
+            raise StopOverdueError(
+                "the batch in hand took too long to stop; it is rated by whoever takes over"
+            ) from None
         finally:
             if self._deadline is not None:
                 self._deadline.cancel()
@@ -108,6 +121,7 @@ class Worker:
         settings = self._settings
 
         async def take(partitions: Iterable[tuple[str, int]]) -> None:
+            await out.start()  # ends what an earlier producer of ours left open, before positions are read
             for owner in await ledger.claims.take(partitions, out.fence):
                 self.metrics.fenced()
                 _log.warning("fenced the worker that held partitions of ours", owner=owner)
@@ -132,50 +146,61 @@ class Worker:
                 self.health.up(Component.KAFKA)
                 self.running.set()
                 if not self._stopping.is_set():
-                    await self.pipeline.run()
+                    watch = asyncio.create_task(
+                        self._watch({Component.DATABASE: ledger.probe, Component.KAFKA: source.probe})
+                    )
+                    try:
+                        await self.pipeline.run()
+                    finally:
+                        watch.cancel()
         finally:
             await self._stop_in_order(source, out)
 
     def _out_of_time(self, task: asyncio.Task[object]) -> None:
         _log.error("the batch in hand took too long to stop; it is given up, and rated by whoever takes over")
+        self._overdue = True
         task.cancel()
 
     async def _stop_in_order(self, source: Source, out: Publisher) -> None:
-        try:
-            async with asyncio.timeout(_GOODBYE_S):
-                await out.abort()
-                await source.stop()
-                await out.stop()
-        except PASSING_FAULTS as error:
-            _log.warning("stopped without a proper goodbye; whoever takes over fences this worker", error=repr(error))
+        for step in (out.abort, source.stop, out.stop):
+            try:
+                async with asyncio.timeout(_GOODBYE_S):
+                    await step()
+            except PASSING_FAULTS as error:
+                _log.warning("no proper goodbye; whoever takes over fences this worker", error=repr(error))
+
+    async def _watch(self, probes: Mapping[Component, Callable[[], Awaitable[None]]]) -> None:
+        """Ask both sides for a sign of life every few seconds, so that readiness is true of an idle worker too."""
+        while True:
+            for component, probe in probes.items():
+                try:
+                    await probe()
+                except PASSING_FAULTS as error:
+                    if self.health.down(component, f"{type(error).__name__}: {error}"):
+                        _log.warning("does not answer", component=component.value, error=repr(error))
+                else:
+                    if self.health.up(component):
+                        _log.info("connected", component=component.value)
+            await asyncio.sleep(_WATCH_S)
 
     async def _until_there(self, component: Component, connect: Callable[[], Awaitable[_T]]) -> _T | None:
         """Connect, trying again while the other side is away; None if the worker is to stop meanwhile."""
 
-        def report(state: RetryCallState) -> None:
-            error = state.outcome.exception() if state.outcome else None
+        def report(error: BaseException, tries: int) -> None:
             self.health.progress()
             self.health.down(component, f"{type(error).__name__}: {error}")
-            hint = "RATING_KAFKA_BOOTSTRAP" if isinstance(error, KafkaError) else "RATING_DATABASE_URL"
             _log.error(
-                f"{component.value} can't be reached, trying again; if this goes on, check {hint}", error=repr(error)
+                f"{component.value} can't be reached, trying again; if this goes on, check {_WHERE[component]}",
+                tries=tries,
+                error=repr(error),
             )
 
-        async for attempt in AsyncRetrying(
-            retry=retry_if_exception_type(PASSING_FAULTS),
-            wait=wait_random_exponential(multiplier=0.2, max=self._settings.retry_max_wait_s),
-            stop=lambda _state: self._stopping.is_set(),
-            before_sleep=report,
-            sleep=self._pause,
-            retry_error_callback=lambda _state: None,
+        async for attempt in retrying(
+            max_wait_s=self._settings.retry_max_wait_s,
+            stopping=self._stopping,
+            before_retry=report,
+            give_up=lambda _error: None,
         ):
             with attempt:
                 return await connect()
         return None
-
-    async def _pause(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stopping.wait()
-        except TimeoutError:
-            pass

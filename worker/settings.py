@@ -127,8 +127,14 @@ class Settings(BaseSettings):
     """Keep the place in the group over a restart; needs RATING_INSTANCE_ID to be set and stable."""
     match_topic: Name = "match-events"
     """Topic that matches are read from."""
+    verdict_topic: Name = "verdict-events"
+    """Topic that sanctions and their lifting are read from."""
+    tournament_topic: Name = "tournament-events"
+    """Topic that the life of tournaments is read from."""
     rating_topic: Name = "rating-events"
     """Topic that rating changes are published to."""
+    notice_topic: Name = "rating-notices"
+    """Topic that notices are published to: inactive players, seeds, integrity flags, changed policies."""
     dead_letter_topic: Annotated[str, _NAME, _says(_NAME_TEXT, default="RATING_MATCH_TOPIC.dlq")] = Field(
         default_factory=lambda data: f"{data['match_topic']}.dlq"
     )
@@ -211,6 +217,16 @@ class Settings(BaseSettings):
         shorter one would cut the connection each time another worker takes long to finish its batch.
         """
         return self.rebalance_timeout_ms + int(self.kafka_request_timeout_s * 1000)
+
+    @property
+    def input_topics(self) -> list[str]:
+        """The topics that are read, those of matches first."""
+        return [self.match_topic, self.verdict_topic, self.tournament_topic]
+
+    @property
+    def revocation_wait_s(self) -> float:
+        """How long a rebalance may wait for the batch in hand, in seconds: the rest is for joining again."""
+        return self.rebalance_timeout_ms / 2000
 
     @property
     def batch_bound_s(self) -> float:

@@ -12,14 +12,14 @@ import pytest
 
 from tests.support.matches import START, stream
 from tests.support.waiting import until
-from worker.events import DecodedMatch, Reject, match_digest
+from worker.events import Decoded, Reject, event_digest, incoming_id
 from worker.ledger.errors import ClaimLostError, LedgerSetupError, RaceLostError
 from worker.ledger.ledger import Ledger
 from worker.ledger.migrate import migrate
 from worker.ledger.values import Applied, Arrival, Origin
 from worker.policies import load_policies
 from worker.rating.book import Book
-from worker.rating.model import Match, Rated, Side
+from worker.rating.model import Event, Match, Rated, Side
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -37,11 +37,14 @@ async def ledger(settings: Settings) -> AsyncIterator[Ledger]:
     await opened.close()
 
 
-def arrivals(matches: Sequence[Match], *, partition: int = 0, first_offset: int = 0) -> list[Arrival]:
-    """Give the matches as if they had come from one partition."""
+def arrivals(events: Sequence[Event], *, partition: int = 0, first_offset: int = 0) -> list[Arrival]:
+    """Give the events as if they had come from one partition."""
     return [
-        Arrival(Origin("match-events", partition, first_offset + n), DecodedMatch(match, match_digest(match), None))
-        for n, match in enumerate(matches)
+        Arrival(
+            Origin("match-events", partition, first_offset + n),
+            Decoded(event, incoming_id(event), event_digest(event), None),
+        )
+        for n, event in enumerate(events)
     ]
 
 

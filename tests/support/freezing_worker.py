@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # step: (the classes, the method, whether to freeze before the call or after it)
 STEPS: dict[str, tuple[tuple[type, ...], str, bool]] = {
     "after-claims": ((BatchTransaction,), "hold_claims", False),
-    "after-lock": ((BatchTransaction,), "_lock_players", False),
-    "after-write": ((BatchTransaction,), "apply", False),
+    "after-lock": ((BatchTransaction,), "rate", False),
+    "after-write": ((BatchTransaction,), "write", False),
     "after-flush": ((ExactlyOncePublisher, AtLeastOncePublisher), "stage", False),
     "between-commits": ((ExactlyOncePublisher, AtLeastOncePublisher), "commit", True),
     "after-commits": ((ExactlyOncePublisher, AtLeastOncePublisher), "commit", False),

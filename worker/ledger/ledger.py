@@ -67,11 +67,20 @@ class Ledger:
 
         Raises:
             ClaimLostError: Another worker has one of the partitions.
+            LedgerSetupError: The role lacks a right, a table is gone: somebody has to mend it.
         """
-        async with self.pool.acquire(timeout=self._acquire_timeout_s) as connection, connection.transaction():
-            transaction = BatchTransaction(connection, self.policies, self.references)
-            await transaction.hold_claims(self.claims.group, self.claims.owner, partitions)
-            yield transaction
+        try:
+            async with self.pool.acquire(timeout=self._acquire_timeout_s) as connection, connection.transaction():
+                transaction = BatchTransaction(connection, self.policies, self.references)
+                await transaction.hold_claims(self.claims.group, self.claims.owner, partitions)
+                yield transaction
+        except SETUP_FAULTS as error:
+            raise LedgerSetupError(_setup_advice(error)) from error
+
+    async def probe(self) -> None:
+        """Ask Postgres for a sign of life. Raises what it raises where it is away."""
+        async with self.pool.acquire(timeout=self._acquire_timeout_s) as connection:
+            await connection.execute("select 1")
 
     async def close(self) -> None:
         """Close every connection; a peer that does not answer is cut off after a few seconds."""

@@ -99,11 +99,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change of a player's rating, as a history shows it."""
+    """One change of a player's rating, as a history shows it; without match and opponent where no match gave it."""
 
     version: int
-    match_id: str
-    opponent_id: str
+    match_id: str | None
+    opponent_id: str | None
     reason: Reason
     before: float
     after: float

@@ -33,6 +33,7 @@ class References:
         self._sources: dict[str, int] = {}
         self._pools: dict[str, int] = {}
         self._policy_ids: dict[tuple[str, int], int] = {}
+        self._bodies: dict[int, Any] = {}
         self._policies: dict[int, Policy] = {}
 
     async def register_policies(self, policies: Iterable[Policy]) -> None:
@@ -44,9 +45,13 @@ class References:
         async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
             for policy in policies:
                 await connection.execute(
-                    _SQL["add_policy"], policy.name, policy.version, policy.digest, policy.model_dump(mode="json")
+                    _SQL["add_policy"],
+                    policy.name,
+                    policy.version,
+                    policy.digest,
+                    policy.model_dump(mode="json", exclude_defaults=True),
                 )
-            known = {(row["name"], row["version"]): row for row in await connection.fetch(_SQL["policies"])}
+        known = await self._read_policies()
         for policy in policies:
             row = known[policy.name, policy.version]
             if row["digest"] != policy.digest:
@@ -55,9 +60,11 @@ class References:
                     f"other content (digest {row['digest']}, this file's is {policy.digest}). Put the old content "
                     f"back, or give the new one version {policy.version + 1} with a date from which it holds."
                 )
-        for (name, version), row in known.items():
-            self._policy_ids[name, version] = row["policy_id"]
-            self._policies[row["policy_id"]] = Policy.model_validate_json(orjson.dumps(row["body"]))
+
+    async def know_policies(self, policy_ids: Iterable[int]) -> None:
+        """See to it that `policy` can answer for these: a newer worker may have registered one since we started."""
+        if set(policy_ids) - self._bodies.keys():
+            await self._read_policies()
 
     async def source_ids(self, topics: Iterable[str]) -> dict[str, int]:
         """Give the short key of each topic, making those that are new."""
@@ -73,7 +80,18 @@ class References:
 
     def policy(self, policy_id: int) -> Policy:
         """Give the policy version of a short key, as the ledger keeps it."""
-        return self._policies[policy_id]
+        policy = self._policies.get(policy_id)
+        if policy is None:  # made at need: an old version may hold what this release does not know
+            policy = self._policies[policy_id] = Policy.model_validate_json(orjson.dumps(self._bodies[policy_id]))
+        return policy
+
+    async def _read_policies(self) -> dict[tuple[str, int], Any]:
+        async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+            known = {(row["name"], row["version"]): row for row in await connection.fetch(_SQL["policies"])}
+        for key, row in known.items():
+            self._policy_ids[key] = row["policy_id"]
+            self._bodies[row["policy_id"]] = row["body"]
+        return known
 
     async def _keys(self, known: dict[str, int], names: Iterable[str], kind: str) -> dict[str, int]:
         missing = sorted(set(names) - known.keys())

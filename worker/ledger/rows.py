@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from worker.ledger.values import Publication
-from worker.rating.model import Change, Factor, Reason
+import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
-    from worker.ledger.references import References
-    from worker.rating.model import PlayerState
+    from worker.rating.model import Change, Notice, PlayerState
     from worker.rating.policy import Policy
 
 
@@ -32,6 +31,11 @@ class RatingRow(NamedTuple):
     provisional: bool
     title: str
     last_played_at: datetime | None
+    idle_steps: int
+    inactive: bool
+    requalify: int
+    boost: int
+    restarted: int
 
     @classmethod
     def of(cls, rating_id: int, pool_id: int, player_id: str, state: PlayerState, policy: Policy) -> RatingRow:
@@ -50,6 +54,11 @@ class RatingRow(NamedTuple):
             policy.provisional(state.games),
             policy.title(state.rating),
             state.last_played_at,
+            state.idle_steps,
+            state.inactive,
+            state.requalify,
+            state.boost,
+            state.restarted,
         )
 
     def without_key(self) -> tuple[Any, ...]:
@@ -76,6 +85,9 @@ class MatchRow(NamedTuple):
     verified: bool
     attributes: dict[str, int] | None
     unrated_reason: str | None
+    unrated_player: str | None
+    lo_steps: int
+    hi_steps: int
 
 
 class LedgerRow(NamedTuple):
@@ -83,8 +95,8 @@ class LedgerRow(NamedTuple):
 
     rating_id: int
     version: int
-    opponent_rating_id: int
-    match_id: str
+    opponent_rating_id: int | None
+    match_id: str | None
     reason: str
     before: float
     after: float
@@ -99,9 +111,11 @@ class LedgerRow(NamedTuple):
     games: int
     policy_id: int
     occurred_at: datetime
+    cause: str | None
+    opponent_before: float | None
 
     @classmethod
-    def of(cls, change: Change, rating_id: int, opponent_rating_id: int, policy_id: int) -> LedgerRow:
+    def of(cls, change: Change, rating_id: int, opponent_rating_id: int | None, policy_id: int) -> LedgerRow:
         """Make the row of a change."""
         return cls(
             rating_id,
@@ -122,41 +136,55 @@ class LedgerRow(NamedTuple):
             change.games,
             policy_id,
             change.occurred_at,
+            change.cause,
+            change.opponent_before,
         )
 
 
-def change_of(row: Mapping[str, Any], references: References) -> Change:
-    """Make the change again that a ledger row (joined with its names) was written from, equal in every field."""
-    policy = references.policy(row["policy_id"])
-    return Change(
-        pool=row["pool"],
-        player_id=row["player_id"],
-        opponent_id=row["opponent_id"],
-        match_id=row["match_id"],
-        reason=Reason(row["reason"]),
-        version=row["version"],
-        before=row["before"],
-        after=row["after"],
-        delta=row["delta"],
-        expected=row["expected"],
-        score=row["score"],
-        k=row["k"],
-        k_rule=row["k_rule"],
-        weight=row["weight"],
-        factors=tuple(Factor(*factor) for factor in row["factors"] or ()),
-        adjusted=tuple(row["adjusted"] or ()),
-        games=row["games"],
-        provisional=policy.provisional(row["games"]),
-        title_before=policy.title(row["before"]),
-        title_after=policy.title(row["after"]),
-        policy=policy.ref,
-        occurred_at=row["occurred_at"],
-    )
+class EventRow(NamedTuple):
+    """A row of `events`."""
+
+    event_id: str
+    kind: str
+    source_id: int
+    source_partition: int
+    source_offset: int
+    digest: bytes
+    body: dict[str, Any]
+    changes: list[list[int]] | None
 
 
-def publication_of(row: Mapping[str, Any], references: References, traceparent: str | None) -> Publication:
-    """Make what is published of a ledger row, under the trace that its match carries this time."""
-    return Publication(change_of(row, references), traceparent)
+class SanctionRow(NamedTuple):
+    """A row of `sanctions`, its fields in the order of a Sanction's."""
+
+    sanction_id: str
+    player_id: str
+    kind: str
+    starts_at: datetime
+    ends_at: datetime | None
+    pool: str | None
+    why: str
+    decided_by: str
+
+
+class NoticeRow(NamedTuple):
+    """A row of `notices`, and the trace that it is published under."""
+
+    notice: Notice
+    origin: str | None
+    traceparent: str | None
+
+    @classmethod
+    def of(cls, notice: Notice, origin: str | None, traceparent: str | None) -> NoticeRow:
+        """Make the row of a notice, its body as JSON gives it back: what is published now and again is the same."""
+        body = orjson.loads(orjson.dumps(notice.body, option=orjson.OPT_UTC_Z))
+        return cls(replace(notice, body=body), origin, traceparent)
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Give what `add_notices` takes."""
+        notice = self.notice
+        body = orjson.dumps(notice.body).decode()
+        return notice.kind, notice.key, notice.subject, body, notice.occurred_at, self.origin
 
 
 def columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:

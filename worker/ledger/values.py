@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from worker.events import DecodedMatch, Reject
-    from worker.rating.model import Change
+    from worker.events import Decoded, Reject
+    from worker.rating.model import Change, Notice
 
 
 class Origin(NamedTuple):
@@ -22,16 +22,16 @@ class Origin(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A decoded match and where it came from."""
+    """A decoded event and where it came from."""
 
     origin: Origin
-    event: DecodedMatch
+    event: Decoded
 
 
 class Publication(NamedTuple):
-    """A change to publish, with the trace that its match carried."""
+    """A change or a notice to publish, with the trace that its event carried."""
 
-    change: Change
+    what: Change | Notice
     traceparent: str | None
 
 
@@ -48,11 +48,12 @@ class Applied:
     """What a batch did to the ledger.
 
     Attributes:
-        publications: Changes to publish: those made now, and those of redelivered matches once more.
+        publications: What to publish, in order: what came of the batch now, and of redelivered events once more.
         refusals: Records for the dead letters.
         rated: How many matches moved ratings.
         unrated: How many were recorded without moving any, by reason.
-        redelivered: How many were recorded before from the same source coordinates.
+        recorded: How many events that are no match were recorded, by kind.
+        redelivered: How many events were recorded before from the same source coordinates.
         resent: How many were recorded before from other coordinates.
         seconds: How long each step took: `lock`, `rate`, `write`.
     """
@@ -61,6 +62,7 @@ class Applied:
     refusals: list[Refusal] = field(default_factory=list)
     rated: int = 0
     unrated: Counter[str] = field(default_factory=Counter)
+    recorded: Counter[str] = field(default_factory=Counter)
     redelivered: int = 0
     resent: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Applied:
             whole.refusals += part.refusals
             whole.rated += part.rated
             whole.unrated += part.unrated
+            whole.recorded += part.recorded
             whole.redelivered += part.redelivered
             whole.resent += part.resent
             for step, seconds in part.seconds.items():

@@ -21,10 +21,11 @@ class Stage(StrEnum):
 
 
 class RecordOutcome(StrEnum):
-    """What became of a record; every record that was fetched is counted under exactly one."""
+    """What became of a record; one of a batch that was given up is counted when it comes again."""
 
     RATED = "rated"
     UNRATED = "unrated"
+    RECORDED = "recorded"  # an event that is no match
     DUPLICATE = "duplicate"
     DEAD_LETTERED = "dead-lettered"
     DROPPED = "dropped"

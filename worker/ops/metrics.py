@@ -163,6 +163,10 @@ class Metrics:
         """Count records whose match was recorded and moved nothing."""
         self._count(RecordOutcome.UNRATED, reason, records)
 
+    def recorded(self, kind: str, records: int = 1) -> None:
+        """Count records of events that are no match: `void`, `sanction`, `lift` and those of tournaments."""
+        self._count(RecordOutcome.RECORDED, kind, records)
+
     def duplicates(self, kind: Duplicate, records: int = 1) -> None:
         """Count records whose match was there already."""
         self._count(RecordOutcome.DUPLICATE, kind, records)

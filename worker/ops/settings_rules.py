@@ -55,8 +55,8 @@ RULES = (
         ("lock_timeout_ms", "statement_timeout_ms"),
     ),
     Rule(
-        lambda s: s.batch_bound_s * 1000 >= s.rebalance_timeout_ms,
-        "a batch in flight must end within a rebalance: the first three must add up to less than the last",
+        lambda s: s.batch_bound_s > s.revocation_wait_s,
+        "a batch in flight must end within a rebalance: the first three must add up to half of the last at most",
         (*_BATCH, "rebalance_timeout_ms"),
     ),
     Rule(

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 # One ready-made batch holds a partition's share of the changes: aiokafka keeps one batch a partition in flight, so many
-# small ones would wait for each other. Below the 1 MB that a topic takes by default.
-MAX_PRODUCER_BATCH_BYTES = 768 * 1024
+# small ones would wait for each other. Well below the 1 MB that a topic takes by default.
+MAX_PRODUCER_BATCH_BYTES = 512 * 1024
 # Of a dead letter: a record as large as a broker takes, and our headers.
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
 _STOP_TIMEOUT_S = 3.0
@@ -53,6 +53,7 @@ def producer(settings: Settings, transactional_id: str | None) -> AIOKafkaProduc
         transaction_timeout_ms=settings.transaction_timeout_ms,
         enable_idempotence=True,
         acks="all",
+        compression_type="lz4",  # also so that a dead letter that came compressed fits where it fitted before
         max_batch_size=MAX_PRODUCER_BATCH_BYTES,
         max_request_size=MAX_REQUEST_BYTES,
         request_timeout_ms=int(settings.kafka_request_timeout_s * 1000),

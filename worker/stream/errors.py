@@ -1,19 +1,44 @@
-"""What can go wrong with Kafka, sorted by what to do about it."""
+"""What can go wrong with Kafka, sorted by what to do about it. Outside of stream/ nobody meets aiokafka's errors."""
 
 from __future__ import annotations
 
-from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    InvalidProducerEpoch,
+    KafkaError,
+    MessageSizeTooLargeError,
+    ProducerFenced,
+    RecordListTooLargeError,
+    SaslAuthenticationFailed,
+    TopicAuthorizationFailedError,
+    TransactionalIdAuthorizationFailed,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Another producer was started with our transactional id: on purpose by who took our partitions, by mistake by a second
 # worker with our instance id, or by the broker when a transaction timed out. aiokafka names it by either.
 FENCED: tuple[type[Exception], ...] = (ProducerFenced, InvalidProducerEpoch)
+
+_NOT_ALLOWED: tuple[type[Exception], ...] = (
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    SaslAuthenticationFailed,
+    TopicAuthorizationFailedError,
+    TransactionalIdAuthorizationFailed,
+)
 
 
 class BatchLostError(Exception):
     """This batch is no longer ours to finish, or may be finished already: drop it, go on from committed offsets.
 
     Attributes:
-        kind: `fenced`, `commit-unknown` or `reassigned`; for the log and the metric.
+        kind: `fenced`, `commit-unknown`, `reassigned` or `stopping`; for the log.
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -21,9 +46,33 @@ class BatchLostError(Exception):
         self.kind = kind
 
 
+class StreamAwayError(Exception):
+    """Kafka is away or did not answer in time; worth trying again."""
+
+
+class RecordTooLargeError(Exception):
+    """A topic takes no record as large as one of these; trying again the same does not help."""
+
+
 class StreamSetupError(Exception):
     """Kafka can't be worked with until somebody mends it: says what is wrong and what to do."""
 
 
-# What Kafka or the way to it can say that passes by itself.
-PASSING_FAULTS: tuple[type[Exception], ...] = (KafkaError, OSError, TimeoutError)
+@contextmanager
+def stream_faults() -> Iterator[None]:
+    """Turn what aiokafka raises into this module's errors.
+
+    Raises:
+        StreamAwayError: What passes by itself.
+        StreamSetupError: Rights or a login that somebody must mend.
+        RecordTooLargeError: A record that the topic does not take.
+    """
+    try:
+        yield
+    except (MessageSizeTooLargeError, RecordListTooLargeError) as error:
+        raise RecordTooLargeError(str(error)) from error
+    except _NOT_ALLOWED as error:
+        raise StreamSetupError(f"Kafka refuses: {error!r}. Mend the login, or the rights of this user.") from error
+    except (KafkaError, OSError, TimeoutError, AssertionError) as error:
+        # AssertionError is how aiokafka says that a producer is in the wrong state after a fault; a new one is started.
+        raise StreamAwayError(f"Kafka is away or too slow: {error!r}") from error

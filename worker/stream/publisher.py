@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from aiokafka.errors import KafkaError, KafkaTimeoutError
-
 from worker.settings import Delivery
 from worker.stream import client
-from worker.stream.errors import FENCED, BatchLostError
+from worker.stream.errors import FENCED, BatchLostError, StreamAwayError, StreamSetupError, stream_faults
 from worker.stream.outbox import Outgoing, send_all
 
 if TYPE_CHECKING:
@@ -28,14 +26,15 @@ class Publisher(Protocol):
     """What the pipeline asks of either mode."""
 
     async def start(self) -> None:
-        """Connect. Raises KafkaError where the broker is away."""
+        """Connect, if that is not done. Raises StreamAwayError where the broker is away."""
 
     async def stage(self, records: Sequence[Outgoing]) -> None:
         """Take the records of one batch; nothing is visible to a read_committed reader yet.
 
         Raises:
             BatchLostError: Another producer has our transactional id.
-            KafkaError, TimeoutError: The broker is away; call `abort`, then try the batch again.
+            RecordTooLargeError: A topic does not take one of the records.
+            StreamAwayError: The broker is away; call `abort`, then try the batch again.
         """
 
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -43,7 +42,7 @@ class Publisher(Protocol):
 
         Raises:
             BatchLostError: Fenced, or the outcome is unknown.
-            KafkaError, TimeoutError: (at-least-once) not all was published; try the batch again.
+            StreamAwayError: (at-least-once) not all was published; try the batch again.
         """
 
     @property
@@ -82,7 +81,7 @@ class ExactlyOncePublisher:
         return not self._open and not self._unknown
 
     async def start(self) -> None:
-        """Start a producer under our id; that ends whatever an earlier process under the same id left open."""
+        """Start a producer under our id; that ends whatever an earlier producer under the same id left open."""
         if self._producer is None:
             self._producer = await _started(self._settings, self._settings.transactional_id)
             self._open = self._unknown = False
@@ -92,64 +91,62 @@ class ExactlyOncePublisher:
         await self.start()
         assert self._producer is not None  # noqa: S101 - for the type checker: start() just set it
         try:
-            async with asyncio.timeout(self._settings.publish_timeout_s):
-                self._open = True
-                await self._producer.begin_transaction()
-                await send_all(self._producer, records)
-        except FENCED as error:
-            raise await self._fenced(error) from error
-        except TimeoutError as error:
-            raise KafkaTimeoutError(
-                f"the broker did not take a batch in {self._settings.publish_timeout_s} s"
-            ) from error
-        except AssertionError as error:  # aiokafka's own state check: `abort` drops this producer
-            raise KafkaError(f"the producer is broken: {error}") from error
+            with stream_faults():
+                async with asyncio.timeout(self._settings.publish_timeout_s):
+                    self._open = True
+                    await self._producer.begin_transaction()
+                    await send_all(self._producer, records)
+        except StreamAwayError as error:
+            raise await self._fenced_or(error) from error
 
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Add the offsets to the transaction and end it."""
         producer = self._producer
         if producer is None or not self._open:
             raise BatchLostError("fenced", "the transaction of this batch is gone")
+        self._unknown = True  # until the broker has answered; also when this call is cancelled
         try:
-            async with asyncio.timeout(self._settings.publish_timeout_s):
-                await producer.send_offsets_to_transaction(dict(offsets), self._settings.consumer_group)
-                await producer.commit_transaction()
-        except FENCED as error:
-            raise await self._fenced(error) from error
-        except (KafkaError, OSError, TimeoutError, AssertionError) as error:
+            with stream_faults():
+                async with asyncio.timeout(self._settings.publish_timeout_s):
+                    await producer.send_offsets_to_transaction(dict(offsets), self._settings.consumer_group)
+                    await producer.commit_transaction()
+        except StreamAwayError as error:
             await self._discard()
-            self._unknown = True
-            raise BatchLostError(
-                "commit-unknown", f"the Kafka commit may or may not have happened: {error!r}"
+            raise _lost(error, self._settings) or BatchLostError(
+                "commit-unknown", f"the Kafka commit may or may not have happened: {error}"
             ) from error
-        self._open = False
+        self._open = self._unknown = False
 
     async def abort(self) -> None:
         """Abort the open transaction; where that fails, drop the producer: the next one's start aborts it."""
         if self._producer is None or not self._open:
             return
+        if self._unknown:  # a commit is under way: only a new producer's start tells its end
+            await self._discard()
+            return
         try:
-            async with asyncio.timeout(self._settings.publish_timeout_s):
-                await self._producer.abort_transaction()
+            with stream_faults():
+                async with asyncio.timeout(self._settings.publish_timeout_s):
+                    await self._producer.abort_transaction()
             self._open = False
-        except (KafkaError, OSError, TimeoutError, AssertionError):
+        except (StreamAwayError, StreamSetupError):
             await self._discard()
 
     async def fence(self, owner: str) -> None:
         """Start a producer under the other id and stop it: from then on the broker refuses the other's."""
-        async with asyncio.timeout(self._settings.publish_timeout_s):
-            await client.discard(await _started(self._settings, owner))
+        await client.discard(await _started(self._settings, owner))
 
     async def stop(self) -> None:
         """Stop the producer; an open transaction is aborted."""
         await self.abort()
         await self._discard()
 
-    async def _fenced(self, error: Exception) -> BatchLostError:
+    async def _fenced_or(self, error: StreamAwayError) -> Exception:
+        lost = _lost(error, self._settings)
+        if lost is None:
+            return error
         await self._discard()
-        return BatchLostError(
-            "fenced", f"another producer was started under {self._settings.transactional_id}: {error!r}"
-        )
+        return lost
 
     async def _discard(self) -> None:
         producer, self._producer, self._open = self._producer, None, False
@@ -185,21 +182,21 @@ class AtLeastOncePublisher:
         await self.start()
         assert self._producer is not None  # noqa: S101 - for the type checker: start() just set it
         try:
-            async with asyncio.timeout(self._settings.publish_timeout_s):
-                await send_all(self._producer, self._staged)
-        except BaseException as error:
+            with stream_faults():
+                async with asyncio.timeout(self._settings.publish_timeout_s):
+                    await send_all(self._producer, self._staged)
+        except BaseException:
             await self.stop()  # what it still holds would be sent beside the second try
-            if isinstance(error, TimeoutError):
-                raise KafkaTimeoutError("the broker did not take a batch in time") from error
             raise
         self._staged = ()
         try:
-            async with asyncio.timeout(self._settings.publish_timeout_s):
-                await self._consumer.commit(dict(offsets))
-        except (KafkaError, TimeoutError) as error:
+            with stream_faults():
+                async with asyncio.timeout(self._settings.publish_timeout_s):
+                    await self._consumer.commit(dict(offsets))
+        except StreamAwayError as error:
             # The group moved on, or the broker is away: either way the records come again and are published again,
             # under the same event ids.
-            raise BatchLostError("commit-unknown", f"the offsets may not be committed: {error!r}") from error
+            raise BatchLostError("commit-unknown", f"the offsets may not be committed: {error}") from error
 
     async def abort(self) -> None:
         """Forget the staged records."""
@@ -215,14 +212,19 @@ class AtLeastOncePublisher:
             await client.discard(producer)
 
 
+def _lost(error: StreamAwayError, settings: Settings) -> BatchLostError | None:
+    """Tell whether a fault is that of a fenced producer."""
+    if isinstance(error.__cause__, FENCED):
+        return BatchLostError("fenced", f"another producer was started under {settings.transactional_id}")
+    return None
+
+
 async def _started(settings: Settings, transactional_id: str | None) -> AIOKafkaProducer:
     producer = client.producer(settings, transactional_id)
     try:
-        async with asyncio.timeout(settings.publish_timeout_s):
-            await producer.start()
-    except TimeoutError as error:
-        await client.discard(producer)
-        raise KafkaTimeoutError(f"no producer could be started in {settings.publish_timeout_s} s") from error
+        with stream_faults():
+            async with asyncio.timeout(settings.publish_timeout_s):
+                await producer.start()
     except BaseException:
         await client.discard(producer)
         raise

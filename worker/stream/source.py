@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 from aiokafka import ConsumerRebalanceListener, TopicPartition
 
 from worker.ops.metrics import Dropped
 from worker.stream import client
+from worker.stream.errors import stream_faults
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -81,9 +82,10 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         self._claiming = asyncio.Lock()
 
     async def start(self) -> None:
-        """Join the group. Raises KafkaError where the broker is away."""
-        await self.consumer.start()
-        self.consumer.subscribe([self._settings.match_topic], listener=self)
+        """Join the group. Raises StreamAwayError where the broker is away."""
+        with stream_faults():
+            await self.consumer.start()
+        self.consumer.subscribe(self._settings.input_topics, listener=self)
 
     async def stop(self) -> None:
         """Give the claims up and leave the group; the batch in flight is done by now."""
@@ -108,7 +110,6 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         """Note that the batch is committed: the next one starts after it."""
         if self.holds(batch):
             self._next_offsets.update(batch.offsets)
-            self._report_lag(batch)
 
     async def next_batch(self) -> Batch | None:
         """Fetch the next records, or None where none came within the poll's wait.
@@ -116,15 +117,16 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         The batch before it counts as done (or dropped) when this is called.
 
         Raises:
-            KafkaError, OSError, TimeoutError, asyncpg.PostgresError: Claims or positions can't be had now.
+            StreamAwayError, asyncpg.PostgresError, OSError: Claims, positions or records can't be had now.
         """
         self._idle.set()
         if self._prepared_epoch != self._epoch:
             await self._prepare()
         epoch = self._epoch
-        fetched = await self.consumer.getmany(
-            timeout_ms=self._settings.batch_max_wait_ms, max_records=self._settings.batch_max_records
-        )
+        with stream_faults():
+            fetched = await self.consumer.getmany(
+                timeout_ms=self._settings.batch_max_wait_ms, max_records=self._settings.batch_max_records
+            )
         if epoch != self._epoch or epoch != self._prepared_epoch:
             self._metrics.dropped(Dropped.STALE_EPOCH, sum(map(len, fetched.values())))
             self.reset()
@@ -143,19 +145,35 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         self._idle.clear()
         return Batch(records, offsets, epoch)
 
+    async def probe(self) -> None:
+        """Ask the brokers where our partitions end, and report the lag of each.
+
+        Raises:
+            StreamAwayError: They don't answer.
+        """
+        with stream_faults():
+            async with asyncio.timeout(self._settings.kafka_request_timeout_s):
+                epoch, offsets = self._epoch, dict(self._next_offsets)
+                # Without a partition, any answer of the cluster will do.
+                ends = await self.consumer.end_offsets(list(offsets)) if offsets else await self.consumer.topics()
+        if epoch == self._epoch and offsets:
+            for partition, offset in offsets.items():
+                self._metrics.lag(partition.topic, partition.partition, max(0, ends[partition] - offset))
+
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         """Let the batch in flight be finished, then give the claims up, so that nobody need fence this worker."""
         if not revoked:
             return
         try:
             # Half of what the group waits: the rest is for the release and for joining again.
-            async with asyncio.timeout(self._settings.rebalance_timeout_ms / 2000):
+            async with asyncio.timeout(self._settings.revocation_wait_s):
                 await self._idle.wait()
         except TimeoutError:
+            # Its claims stay: whoever takes the partitions fences this worker, and the batch is dropped.
             _log.warning("the batch in flight outlasts the rebalance; whoever takes the partitions fences this worker")
-        self._epoch += 1
-        self._next_offsets.clear()
-        self._metrics.held(())
+            self._forget()
+            return
+        self._forget()
         async with self._claiming:
             try:
                 await self._release()
@@ -176,7 +194,8 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
             if assigned:
                 await self._take((partition.topic, partition.partition) for partition in assigned)
                 # Read after the claim: only now can nobody else commit any more.
-                committed = await self._committed(assigned)
+                with stream_faults():
+                    committed = await self._committed(assigned)
                 if epoch != self._epoch:
                     return
                 for partition, offset in committed.items():
@@ -191,8 +210,8 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         first: dict[TopicPartition, int] = await self.consumer.beginning_offsets(unread) if unread else {}
         return {p: first[p] if offset is None else offset for p, offset in zip(ordered, committed, strict=True)}
 
-    def _report_lag(self, batch: Batch) -> None:
-        for partition, offset in batch.offsets.items():
-            end: Any = self.consumer.last_stable_offset(partition) or self.consumer.highwater(partition)
-            if end is not None:
-                self._metrics.lag(partition.topic, partition.partition, max(0, end - offset))
+    def _forget(self) -> None:
+        """Forget an assignment: what was fetched under it is dropped."""
+        self._epoch += 1
+        self._next_offsets.clear()
+        self._metrics.held(())

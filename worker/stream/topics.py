@@ -9,7 +9,7 @@ from aiokafka.admin import NewTopic
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
 from worker.stream import client
-from worker.stream.errors import StreamSetupError
+from worker.stream.errors import StreamSetupError, stream_faults
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ _DEAD_LETTER_MAX_BYTES = 2 * 1024 * 1024
 
 def wanted(settings: Settings) -> list[str]:
     """Name the topics that the worker reads and writes."""
-    return [settings.match_topic, settings.rating_topic, settings.dead_letter_topic]
+    return [*settings.input_topics, settings.rating_topic, settings.notice_topic, settings.dead_letter_topic]
 
 
 async def check_topics(settings: Settings) -> None:
@@ -32,7 +32,7 @@ async def check_topics(settings: Settings) -> None:
 
     Raises:
         StreamSetupError: Some are missing; the message names them and says what to do.
-        KafkaError: The broker is away.
+        StreamAwayError: The broker is away.
     """
     async with _admin(settings) as admin:
         missing = sorted(set(wanted(settings)) - set(await admin.list_topics()))
@@ -49,7 +49,7 @@ async def create_topics(settings: Settings, *, partitions: int, replicas: int = 
 
     Args:
         settings: Name the topics and the broker.
-        partitions: Of the match and the rating topic; the dead letters have one, so that they read in order.
+        partitions: Of each topic but the dead letters, which have one, so that they read in order.
         replicas: Of each.
 
     Returns:
@@ -57,13 +57,13 @@ async def create_topics(settings: Settings, *, partitions: int, replicas: int = 
 
     Raises:
         StreamSetupError: The broker refuses; the message says why.
-        KafkaError: The broker is away.
+        StreamAwayError: The broker is away.
     """
     async with _admin(settings) as admin:
         there = set(await admin.list_topics())
+        spread = [*settings.input_topics, settings.rating_topic, settings.notice_topic]
         topics = [
-            NewTopic(settings.match_topic, partitions, replicas),
-            NewTopic(settings.rating_topic, partitions, replicas),
+            *(NewTopic(name, partitions, replicas) for name in spread),
             NewTopic(
                 settings.dead_letter_topic,
                 1,
@@ -85,7 +85,8 @@ async def create_topics(settings: Settings, *, partitions: int, replicas: int = 
 async def _admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
     admin = client.admin(settings)
     try:
-        await admin.start()
-        yield admin
+        with stream_faults():
+            await admin.start()
+            yield admin
     finally:
         await admin.close()

@@ -7,6 +7,7 @@ select c.topic, c.partition
 from partition_claims c
 join unnest($3::text[], $4::integer[]) b(topic, partition) using (topic, partition)
 where c.consumer_group = $1 and c.owner = $2
+order by c.topic, c.partition
 for share of c;
 
 -- name: known_matches
@@ -20,7 +21,7 @@ where m.match_id = any($1::text[]);
 -- The batch's players, locked in one global order (rating_id), so that two workers never deadlock. NO KEY UPDATE:
 -- nothing else of the row is to wait. The sort comes below the locking step of the plan, so this order holds.
 select r.rating_id, r.pool_id, r.player_id, r.rating, r.version, r.games, r.wins, r.draws, r.losses, r.peak,
-       r.last_played_at
+       r.last_played_at, r.idle_steps, r.inactive, r.requalify, r.boost, r.restarted
 from ratings r
 join unnest($1::integer[], $2::text[]) b(pool_id, player_id) using (pool_id, player_id)
 order by r.rating_id
@@ -40,33 +41,39 @@ join matches m on m.lo_rating_id = b.lo and m.hi_rating_id = b.hi
 -- name: insert_ratings
 -- Players who are new to their pool. Another worker may have been first: then fewer rows come than were sent.
 insert into ratings (rating_id, pool_id, player_id, rating, version, games, wins, draws, losses, peak,
-                     provisional, title, last_played_at)
+                     provisional, title, last_played_at, idle_steps, inactive, requalify, boost, restarted)
 overriding system value
 select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::double precision[], $5::integer[], $6::integer[],
                      $7::integer[], $8::integer[], $9::integer[], $10::double precision[], $11::boolean[],
-                     $12::text[], $13::timestamptz[])
+                     $12::text[], $13::timestamptz[], $14::integer[], $15::boolean[], $16::smallint[],
+                     $17::smallint[], $18::integer[])
 on conflict (pool_id, player_id) do nothing;
 
 -- name: update_ratings
 update ratings r
 set rating = b.rating, version = b.version, games = b.games, wins = b.wins, draws = b.draws, losses = b.losses,
-    peak = b.peak, provisional = b.provisional, title = b.title, last_played_at = b.last_played_at
+    peak = b.peak, provisional = b.provisional, title = b.title, last_played_at = b.last_played_at,
+    idle_steps = b.idle_steps, inactive = b.inactive, requalify = b.requalify, boost = b.boost, restarted = b.restarted
 from unnest($1::bigint[], $2::double precision[], $3::integer[], $4::integer[], $5::integer[], $6::integer[],
-            $7::integer[], $8::double precision[], $9::boolean[], $10::text[], $11::timestamptz[])
-    b(rating_id, rating, version, games, wins, draws, losses, peak, provisional, title, last_played_at)
+            $7::integer[], $8::double precision[], $9::boolean[], $10::text[], $11::timestamptz[], $12::integer[],
+            $13::boolean[], $14::smallint[], $15::smallint[], $16::integer[])
+    b(rating_id, rating, version, games, wins, draws, losses, peak, provisional, title, last_played_at, idle_steps,
+      inactive, requalify, boost, restarted)
 where r.rating_id = b.rating_id;
 
 -- name: changes_of_matches
 -- The changes that the matches gave, as they were recorded: for publishing again, and for explaining.
-select p.name as pool, r.player_id, o.player_id as opponent_id, l.*
+select p.name as pool, r.player_id, o.player_id as opponent_id, m.match_id as of_match, l.*
 from matches m
 join ledger l on l.rating_id in (m.lo_rating_id, m.hi_rating_id)
-    -- a match gives a player one change, and a second where a floor restarts
-    and l.version between case l.rating_id when m.lo_rating_id then m.lo_version else m.hi_version end
+    -- A match gives a player one change, a second where a floor restarts, and before it the inactivity that was owed.
+    and l.version between case l.rating_id when m.lo_rating_id then m.lo_version - m.lo_steps
+                                           else m.hi_version - m.hi_steps end
                       and case l.rating_id when m.lo_rating_id then m.lo_version else m.hi_version end + 1
-    and l.match_id = m.match_id
+    and (l.match_id = m.match_id and l.reason <> 'void'
+         or l.version < case l.rating_id when m.lo_rating_id then m.lo_version else m.hi_version end)
 join ratings r on r.rating_id = l.rating_id
-join ratings o on o.rating_id = l.opponent_rating_id
+left join ratings o on o.rating_id = l.opponent_rating_id
 join pools p on p.pool_id = r.pool_id
 where m.match_id = any($1::text[])
 order by l.entry_id;

@@ -35,7 +35,7 @@ order by p.name;
 select l.version, l.match_id, l.reason, l.before, l.after, l.delta, l.score, l.weight, l.factors, l.occurred_at,
        o.player_id as opponent_id
 from ledger l
-join ratings o on o.rating_id = l.opponent_rating_id
+left join ratings o on o.rating_id = l.opponent_rating_id  -- not every change comes from a match
 where l.rating_id = $1 and l.version < $2
 order by l.version desc
 limit $3;

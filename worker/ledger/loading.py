@@ -1,0 +1,135 @@
+"""Loading a book with what a batch needs to know, locking the players on the way.
+
+No table of pairs: both players' ratings are locked, and with them the pair; how often it played is read from the
+matches themselves. Players of a void whose match has not come get a row too: it is what a match and its void meet at,
+when two workers have them at the same time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from worker.ledger import sql
+from worker.ledger.loading_rules import load_rules
+from worker.rating.book import Book
+from worker.rating.model import EntriesClosed, Lift, Match, PlayerState, Sanction, SanctionKind, Void
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from asyncpg.pool import PoolConnectionProxy
+
+    from worker.ledger.references import References
+    from worker.rating.model import Event
+    from worker.rating.policy_set import PolicySet
+
+_BATCH = sql.load("batch.sql")
+_RULEBOOK = sql.load("rulebook.sql")
+_FIRST_TIME = datetime.min.replace(tzinfo=UTC)
+
+Player = tuple[str, str]
+"""A pool and a player in it."""
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A book with the batch's players in it, and the keys under which Postgres knows them.
+
+    Attributes:
+        book: The locked ratings, and all else that decides what the batch's events do to them.
+        pool_ids: The short key of each pool.
+        rating_ids: The short key of each player of each pool, those who are new included.
+        new: The players who have no row yet and get one.
+        waiting_lifts: Lifts whose sanction had not come, by the sanction's id.
+    """
+
+    book: Book
+    pool_ids: Mapping[str, int]
+    rating_ids: dict[Player, int] = field(default_factory=dict)
+    new: frozenset[Player] = frozenset()
+    waiting_lifts: Mapping[str, Lift] = field(default_factory=dict)
+
+
+async def load(
+    connection: PoolConnectionProxy[Any], policies: PolicySet, references: References, events: Sequence[Event]
+) -> Loaded:
+    """Lock the players of the events and load what applying them needs."""
+    matches = [event for event in events if isinstance(event, Match)]
+    others = [event for event in events if not isinstance(event, Match)]
+    playing = {(match.pool, side.id) for match in matches for side in match.sides}
+    playing |= {(event.pool, player) for event in others if isinstance(event, Void) for player in event.players}
+    players = playing | await _players_named(connection, others) if others else playing
+    loaded = Loaded(Book(policies), await references.pool_ids({pool for pool, _ in players}))
+    await _lock_players(connection, loaded, players)
+    loaded.new = frozenset(playing - loaded.rating_ids.keys())
+    if loaded.new:
+        ids = await connection.fetch(_BATCH["new_rating_ids"], len(loaded.new))
+        loaded.rating_ids.update(zip(sorted(loaded.new), (row[0] for row in ids), strict=True))
+    await _load_pair_times(connection, policies, loaded, matches)
+    loaded.waiting_lifts = await load_rules(connection, references, loaded.book, matches, others)
+    return loaded
+
+
+async def _players_named(connection: PoolConnectionProxy[Any], others: Sequence[Event]) -> set[Player]:
+    """Give the players that events name which are neither a match nor a void."""
+    players: set[Player] = set()
+    everywhere: set[str] = set()
+    for event in others:
+        if isinstance(event, EntriesClosed):
+            players.update((event.pool, entrant) for entrant in event.entrants)
+        elif isinstance(event, Sanction) and event.kind is SanctionKind.RESET:
+            if event.pool is None:
+                everywhere.add(event.player_id)
+            else:
+                players.add((event.pool, event.player_id))
+    if everywhere:
+        rows = await connection.fetch(_RULEBOOK["pools_played"], list(everywhere))
+        players.update((pool, player) for pool, player in rows)
+    return players
+
+
+async def _lock_players(connection: PoolConnectionProxy[Any], loaded: Loaded, players: Iterable[Player]) -> None:
+    """Lock the players who have a row, and put them into the book."""
+    asked = list(players)
+    pool_ids = loaded.pool_ids
+    pool_names = {pool_ids[pool]: pool for pool, _ in asked}
+    rows = await connection.fetch(
+        _BATCH["lock_ratings"], [pool_ids[pool] for pool, _ in asked], [player for _, player in asked]
+    )
+    for rating_id, pool_id, player_id, *state in rows:
+        pool = pool_names[pool_id]
+        loaded.rating_ids[pool, player_id] = rating_id
+        loaded.book.put_state(pool, player_id, PlayerState(*state))
+
+
+async def _load_pair_times(
+    connection: PoolConnectionProxy[Any], policies: PolicySet, loaded: Loaded, matches: Sequence[Match]
+) -> None:
+    """Tell the book when the pairs played rated matches, as far as their windows reach."""
+    reaches: dict[tuple[str, str, str], tuple[datetime, datetime]] = {}
+    for match in matches:
+        pool, finished_at = match.pool, match.finished_at
+        window = policies.at(pool, finished_at).pair_window
+        lo, hi = sorted(side.id for side in match.sides)
+        if window is None or (pool, lo) in loaded.new or (pool, hi) in loaded.new:
+            continue  # who is new has met nobody
+        since = finished_at - min(window, finished_at - _FIRST_TIME)  # year 1 has no day before it
+        earliest, latest = reaches.get((pool, lo, hi), (since, finished_at))
+        reaches[pool, lo, hi] = (min(earliest, since), max(latest, finished_at))
+    if not reaches:
+        return
+    pairs = list(reaches)
+    rows = await connection.fetch(
+        _BATCH["pair_times"],
+        [loaded.rating_ids[pool, lo] for pool, lo, _ in pairs],
+        [loaded.rating_ids[pool, hi] for pool, _, hi in pairs],
+        [since for since, _ in reaches.values()],
+        [until for _, until in reaches.values()],
+    )
+    times: dict[int, list[datetime]] = {}
+    for pair, finished_at in rows:
+        times.setdefault(pair, []).append(finished_at)
+    for pair, finished in times.items():
+        loaded.book.put_pair_times(*pairs[pair - 1], finished)

@@ -1,0 +1,298 @@
+"""Applying what is new in a batch to the book, as rows to be written, and writing them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+
+from worker.events import Reject
+from worker.ledger import sql
+from worker.ledger.errors import RaceLostError
+from worker.ledger.rows import EventRow, LedgerRow, MatchRow, NoticeRow, RatingRow, SanctionRow, columns
+from worker.ledger.stored import body_of
+from worker.ledger.values import Applied, Arrival, Publication, Refusal
+from worker.rating.errors import LiftMismatchError, VoidMismatchError
+from worker.rating.model import Lift, Match, Notice, Reason, Sanction, Unrated, Void
+from worker.rating.sanctions import Lifted, Sanctioned
+from worker.rating.voids import Voided, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from asyncpg.pool import PoolConnectionProxy
+
+    from worker.ledger.loading import Loaded, Player
+    from worker.ledger.references import References
+    from worker.rating.model import Change, Event, Side
+    from worker.rating.policy import Policy
+    from worker.rating.policy_set import PolicySet
+
+_BATCH = sql.load("batch.sql")
+_RULEBOOK = sql.load("rulebook.sql")
+
+
+@dataclass(slots=True)
+class Rows:
+    """What a batch writes, and nothing that is not new."""
+
+    new_ratings: list[RatingRow] = field(default_factory=list)
+    moved_ratings: list[RatingRow] = field(default_factory=list)
+    matches: list[MatchRow] = field(default_factory=list)
+    ledger: list[LedgerRow] = field(default_factory=list)
+    events: list[EventRow] = field(default_factory=list)
+    sanctions: list[SanctionRow] = field(default_factory=list)
+    lifts: list[Lift] = field(default_factory=list)
+    voided: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    met: list[str] = field(default_factory=list)
+
+
+class Recorder:
+    """Applies events one after another and collects their rows."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        policies: PolicySet,
+        references: References,
+        source_ids: Mapping[str, int],
+        applied: Applied,
+    ) -> None:
+        self._loaded = loaded
+        self._book = loaded.book
+        self._policies = policies
+        self._references = references
+        self._source_ids = source_ids
+        self._applied = applied
+        self._moved: dict[Player, Policy] = {}
+        self._named: dict[Player, Policy] = {}
+        self._waiting_lifts = dict(loaded.waiting_lifts)
+        self._rows = Rows()
+        self.notices: list[NoticeRow] = []
+
+    def record(self, arrival: Arrival) -> None:
+        """Apply an event; one that contradicts what is recorded is refused and leaves no trace."""
+        event = arrival.event.event
+        try:
+            match event:
+                case Match():
+                    self._record_match(arrival, event)
+                case Void():
+                    self._record_void(arrival, event)
+                case Sanction():
+                    self._record_sanction(arrival, event)
+                case Lift():
+                    self._record_lift(arrival, event)
+                case _:
+                    self._record_event(arrival, event)
+        except (VoidMismatchError, LiftMismatchError) as error:
+            self._applied.refusals.append(Refusal(arrival.origin, Reject.CONFLICT, str(error)))
+
+    def rows(self) -> Rows:
+        """Give the rows of all that was recorded."""
+        for player, policy in (self._named | self._moved).items():
+            pool, player_id = player
+            row = RatingRow.of(
+                self._loaded.rating_ids[player],
+                self._loaded.pool_ids[pool],
+                player_id,
+                self._book.states[player],
+                policy,
+            )
+            (self._rows.new_ratings if player in self._loaded.new else self._rows.moved_ratings).append(row)
+        return self._rows
+
+    def _record_match(self, arrival: Arrival, match: Match) -> None:
+        outcome = self._book.rate(match)
+        if isinstance(outcome, Unrated):
+            self._applied.unrated[outcome.reason] += 1
+            if outcome.reason == "voided":
+                self._rows.met.append(match.match_id)
+            self._name(match.pool, [side.id for side in match.sides], match.finished_at)
+            self._rows.matches.append(self._match_row(arrival, match, {}, {}, outcome))
+            return
+        self._applied.rated += 1
+        versions: dict[str, int] = {}
+        steps: Counter[str] = Counter()
+        for change in outcome.changes:
+            if change.reason is Reason.MATCH:
+                versions[change.player_id] = change.version
+            elif change.reason is Reason.INACTIVITY:
+                steps[change.player_id] += 1
+            self._enter(change, arrival.event.traceparent)
+        self._notify(outcome.notices, arrival)
+        self._rows.matches.append(self._match_row(arrival, match, versions, steps, None))
+
+    def _record_void(self, arrival: Arrival, void: Void) -> None:
+        outcome = self._book.void(void)
+        if isinstance(outcome, Voided):
+            self._record_event(arrival, void, outcome.changes, outcome.notices)
+        else:
+            self._record_event(arrival, void)
+        self._name(void.pool, void.players, void.voided_at)
+        (self._rows.waiting if isinstance(outcome, Waiting) else self._rows.voided).append(void.match_id)
+
+    def _record_sanction(self, arrival: Arrival, sanction: Sanction) -> None:
+        outcome = self._book.sanction(sanction)
+        if isinstance(outcome, Sanctioned):
+            self._record_event(arrival, sanction, outcome.changes, outcome.notices)
+        else:
+            self._record_event(arrival, sanction)
+        self._rows.sanctions.append(SanctionRow(*sanction))
+        lift = self._waiting_lifts.get(sanction.sanction_id)
+        if lift is not None and lift.player_id == sanction.player_id:
+            self._rows.lifts.append(lift)
+
+    def _record_lift(self, arrival: Arrival, lift: Lift) -> None:
+        match self._book.lift(lift):
+            case Lifted.LIFTED:
+                self._rows.lifts.append(lift)
+            case Lifted.WAITING:
+                self._waiting_lifts[lift.sanction_id] = lift
+            case Lifted.REPEATED:
+                pass
+        self._record_event(arrival, lift)
+
+    def _record_event(
+        self, arrival: Arrival, event: Event, changes: Sequence[Change] = (), notices: Sequence[Notice] = ()
+    ) -> None:
+        origin, decoded = arrival
+        keys = [[self._enter(change, decoded.traceparent), change.version] for change in changes]
+        self._notify(notices, arrival)
+        kind = type(event).__name__.lower()
+        self._applied.recorded[kind] += 1
+        self._rows.events.append(
+            EventRow(
+                decoded.id,
+                kind,
+                self._source_ids[origin.topic],
+                origin.partition,
+                origin.offset,
+                decoded.digest,
+                body_of(event),
+                keys or None,
+            )
+        )
+
+    def _enter(self, change: Change, traceparent: str | None) -> int:
+        """Enter a change in the ledger, publish it, and give the rating_id of its player."""
+        pool, ids = change.pool, self._loaded.rating_ids
+        rating_id = ids[pool, change.player_id]
+        policy_id = self._references.policy_id(change.policy)
+        self._moved[pool, change.player_id] = self._references.policy(policy_id)
+        self._applied.publications.append(Publication(change, traceparent))
+        opponent = None if change.opponent_id is None else ids[pool, change.opponent_id]
+        self._rows.ledger.append(LedgerRow.of(change, rating_id, opponent, policy_id))
+        return rating_id
+
+    def _name(self, pool: str, players: Iterable[str], at: datetime) -> None:
+        """See to it that players who are new get a row, though nothing moved them: they stand at the start."""
+        for player_id in players:
+            player = (pool, player_id)
+            if player in self._loaded.new:
+                policy = self._policies.at(pool, at)
+                if player not in self._book.states:
+                    self._book.put_state(pool, player_id, policy.start_state())
+                self._named.setdefault(player, policy)
+
+    def _notify(self, notices: Iterable[Notice], arrival: Arrival) -> None:
+        self.notices += [NoticeRow.of(notice, arrival.event.id, arrival.event.traceparent) for notice in notices]
+
+    def _match_row(
+        self,
+        arrival: Arrival,
+        match: Match,
+        versions: Mapping[str, int],
+        steps: Mapping[str, int],
+        unrated: Unrated | None,
+    ) -> MatchRow:
+        origin, decoded = arrival
+        lo, hi = in_id_order(match)
+        return MatchRow(
+            match.match_id,
+            self._source_ids[origin.topic],
+            origin.partition,
+            origin.offset,
+            decoded.digest,
+            self._loaded.rating_ids[match.pool, lo.id],
+            self._loaded.rating_ids[match.pool, hi.id],
+            versions.get(lo.id),
+            versions.get(hi.id),
+            lo.score,
+            match.finished_at,
+            match.match_type,
+            match.tournament_id,
+            match.verified,
+            _attributes(lo, hi),
+            None if unrated is None else unrated.reason,
+            None if unrated is None else unrated.player_id,
+            steps.get(lo.id, 0),
+            steps.get(hi.id, 0),
+        )
+
+
+def in_id_order(match: Match) -> tuple[Side, Side]:
+    """Give the sides by player id: lo, hi."""
+    one, other = match.sides
+    return (one, other) if one.id < other.id else (other, one)
+
+
+async def add_notices(connection: PoolConnectionProxy[Any], notices: Sequence[NoticeRow]) -> list[Publication]:
+    """Record notices, and give those to publish that were not recorded before."""
+    if not notices:
+        return []
+    arguments = columns([row.arguments() for row in notices])
+    added = {tuple(row) for row in await connection.fetch(_RULEBOOK["add_notices"], *arguments)}
+    publications = []
+    for row in notices:
+        if (row.notice.kind, row.notice.key) in added:
+            added.discard((row.notice.kind, row.notice.key))
+            publications.append(Publication(row.notice, row.traceparent))
+    return publications
+
+
+async def write(connection: PoolConnectionProxy[Any], rows: Rows) -> None:
+    """Write the rows of a batch, each table in an order that is the same in every worker.
+
+    Raises:
+        RaceLostError: Another worker recorded a player, a match or an event of the batch first.
+    """
+    new = sorted(rows.new_ratings, key=lambda row: (row.pool_id, row.player_id))
+    if new:
+        status = await connection.execute(_BATCH["insert_ratings"], *columns(new))
+        if int(status.rsplit(" ", 1)[-1]) != len(new):
+            raise RaceLostError("a player was recorded meanwhile")
+    if rows.moved_ratings:
+        moved = [row.without_key() for row in rows.moved_ratings]
+        await connection.execute(_BATCH["update_ratings"], *columns(moved))
+    try:
+        await _copy(connection, "matches", sorted(rows.matches))
+        await _copy(connection, "events", sorted(rows.events))
+        await _copy(connection, "sanctions", sorted(rows.sanctions))
+    except asyncpg.UniqueViolationError as error:  # the same event in two places at once
+        raise RaceLostError(f"recorded meanwhile: {error.detail}") from error
+    await _copy(connection, "ledger", rows.ledger)  # entry_id is given row by row: this is the recorded order
+    for statement, match_ids in (
+        ("void_matches", rows.voided),
+        ("add_waiting_voids", rows.waiting),
+        ("end_waiting_voids", rows.met),
+    ):
+        if match_ids:
+            await connection.execute(_RULEBOOK[statement], match_ids)
+    if rows.lifts:
+        lifts = [(lift.sanction_id, lift.lifted_at, lift.why, lift.by) for lift in rows.lifts]
+        await connection.execute(_RULEBOOK["lift_sanctions"], *columns(lifts))
+
+
+async def _copy(connection: PoolConnectionProxy[Any], table: str, rows: Sequence[Any]) -> None:
+    if rows:
+        await connection.copy_records_to_table(table, records=rows, columns=rows[0]._fields)
+
+
+def _attributes(lo: Side, hi: Side) -> dict[str, int] | None:
+    given = {"lo_birth_year": lo.birth_year, "hi_birth_year": hi.birth_year}
+    return {name: year for name, year in given.items() if year is not None} or None

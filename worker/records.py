@@ -1,0 +1,116 @@
+"""Between records and events: what a batch of records means, and what goes out for what it did."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from worker import __version__
+from worker.events import (
+    MATCH_FINISHED,
+    BadEventError,
+    Reject,
+    dead_letter_headers,
+    decode,
+    encode_change,
+    encode_notice,
+)
+from worker.ledger.values import Arrival, Origin, Refusal
+from worker.rating.errors import UnknownPoolError
+from worker.rating.model import Change
+from worker.stream.outbox import Outgoing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from aiokafka.structs import ConsumerRecord
+
+    from worker.ledger.values import Publication
+    from worker.rating.policy_set import PolicySet
+    from worker.settings import Settings
+
+# Of a dead letter's value, below what the dead-letter topic takes with our headers on top.
+_LARGEST_DEAD_LETTER = 1_900_000
+
+
+class Translator:
+    """Makes arrivals of records, and records of what they did.
+
+    Attributes:
+        largest_dead_letter: A larger value is left out of a dead letter, which then names where it still is. It is
+            halved when the dead-letter topic turns out to take less.
+    """
+
+    def __init__(self, settings: Settings, policies: PolicySet) -> None:
+        self._settings = settings
+        self._policies = policies
+        self._max_ahead = timedelta(seconds=settings.max_future_s)
+        self.largest_dead_letter = _LARGEST_DEAD_LETTER
+
+    def arrivals(self, records: Iterable[ConsumerRecord[bytes, bytes]]) -> tuple[list[Arrival], list[Refusal]]:
+        """Decode records; those that can't be are refused, each with its reason."""
+        now = datetime.now(UTC)
+        arrivals: list[Arrival] = []
+        refusals: list[Refusal] = []
+        default_types = {self._settings.match_topic: MATCH_FINISHED}
+        for record in records:
+            origin = Origin(record.topic, record.partition, record.offset)
+            try:
+                decoded = decode(
+                    record.value,
+                    record.headers,
+                    now=now,
+                    max_bytes=self._settings.max_event_bytes,
+                    max_ahead=self._max_ahead,
+                    default_type=default_types.get(record.topic),
+                )
+                pool = getattr(decoded.event, "pool", None)
+                if pool is not None:
+                    self._policies.versions(pool)
+                arrivals.append(Arrival(origin, decoded))
+            except BadEventError as bad:
+                refusals.append(Refusal(origin, bad.reason, bad.detail))
+            except UnknownPoolError as unknown:
+                refusals.append(Refusal(origin, Reject.UNKNOWN_POOL, str(unknown)))
+        return arrivals, refusals
+
+    def outgoing(self, publications: Iterable[Publication]) -> list[Outgoing]:
+        """Encode changes for the rating topic and notices for theirs."""
+        records: list[Outgoing] = []
+        for what, traceparent in publications:
+            if isinstance(what, Change):
+                topic, encoded = self._settings.rating_topic, encode_change(what, traceparent=traceparent)
+            else:
+                topic, encoded = self._settings.notice_topic, encode_notice(what, traceparent=traceparent)
+            records.append(Outgoing(topic, encoded.key, encoded.value, encoded.headers))
+        return records
+
+    def dead_letters(
+        self, refusals: Sequence[Refusal], records: Iterable[ConsumerRecord[bytes, bytes]]
+    ) -> list[Outgoing]:
+        """Make the dead letters of refused records: as they came, with the reason in their headers."""
+        if not refusals:
+            return []
+        originals = {(record.topic, record.partition, record.offset): record for record in records}
+        failed_at = datetime.now(UTC)
+        letters: list[Outgoing] = []
+        for origin, reason, detail in refusals:
+            record = originals[origin]
+            headers = dead_letter_headers(
+                record.headers,
+                reason=reason,
+                detail=detail,
+                topic=origin.topic,
+                partition=origin.partition,
+                offset=origin.offset,
+                timestamp_ms=record.timestamp,
+                group=self._settings.consumer_group,
+                failed_at=failed_at,
+                worker_version=__version__,
+            )
+            value = record.value
+            if value is not None and len(value) > self.largest_dead_letter:
+                headers.append(("dlq.value-left-out", f"{len(value)} bytes, too large for this topic".encode()))
+                value = None
+            letters.append(Outgoing(self._settings.dead_letter_topic, record.key, value, headers))
+        return letters
