@@ -1,38 +1,55 @@
-"""The book: the ratings of the players at hand, in memory, moved by one match after another.
+"""The book: the ratings of the players at hand, in memory, moved by one event after another.
 
-The batch transaction, the `rate` command, rebuild and verify all go through it, so they agree to the last bit.
+The batch transaction, the `rate` command, rebuild and verify all go through it, so they agree to the last bit. It only
+puts together what the rules, each in its own module, say.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import insort
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from worker.rating.model import Rated
+from worker.rating.inactivity import age, come_back, is_away
+from worker.rating.model import Rated, SanctionKind, Unrated
+from worker.rating.pair_times import count_times, forget_time, pair_of
 from worker.rating.rate import rate
+from worker.rating.sanctions import Sanctioned, Sanctions, reset
+from worker.rating.voids import NothingToReverse, Recorded, Repeated, Voided, Waiting, check_void, is_of, reverse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
-    from worker.rating.model import Match, Outcome, PlayerState
+    from worker.rating.inactivity import Aged
+    from worker.rating.model import Change, Lift, Match, Notice, Outcome, PlayerState, Sanction, Void
     from worker.rating.policy_set import PolicySet
+    from worker.rating.sanctions import Imposed, Lifted
+    from worker.rating.voids import VoidOutcome
+
+VOIDED = "voided"
+SUSPENDED = "suspended"
 
 
 class Book:
-    """Ratings by pool and player, and the times of each pair's rated matches.
+    """Ratings by pool and player, and all else that decides what an event does to them.
 
-    Matches are rated in the order in which they are given. A match that is late counts the pair's games in the window
-    before its own time.
+    Events are applied in the order in which they are given, and the book remembers what it learns from them. What came
+    before must be entered (`put_...`) before an event that depends on it: the states of the players that it names, for
+    a reset all of the player's; for a match the times of its pair, the sanctions of both players, its tournament and a
+    void that waits for it; for a void its match; for a sanction and a lift each other; for entries the sanctions of all
+    entrants.
     """
 
-    __slots__ = ("_pair_times", "_policies", "_states")
+    __slots__ = ("_pair_times", "_policies", "_recorded", "_sanctions", "_states", "_voids")
 
     def __init__(self, policies: PolicySet) -> None:
         self._policies = policies
         self._states: dict[tuple[str, str], PlayerState] = {}
         self._pair_times: dict[tuple[str, str, str], list[datetime]] = {}
+        self._sanctions = Sanctions()
+        self._recorded: dict[str, Recorded] = {}
+        self._voids: dict[str, Void] = {}
 
     @property
     def states(self) -> Mapping[tuple[str, str], PlayerState]:
@@ -48,44 +65,182 @@ class Book:
         self._states[pool, player] = state
 
     def put_pair_times(self, pool: str, a: str, b: str, times: Iterable[datetime]) -> None:
-        """Enter when the pair's earlier rated matches in a pool finished, in place of what the book had; any order."""
-        self._pair_times[_pair(pool, a, b)] = sorted(times)
+        """Enter when the pair's earlier rated matches in a pool finished, in place of what the book had; any order.
+
+        Matches that were voided since do not belong to them.
+        """
+        self._pair_times[pair_of(pool, a, b)] = sorted(times)
+
+    def put_sanctions(self, player: str, imposed: Iterable[Imposed]) -> None:
+        """Enter all sanctions of a player, in place of what the book had."""
+        self._sanctions.put(player, imposed)
+
+    def put_waiting_lift(self, lift: Lift) -> None:
+        """Enter a lift that came before its sanction."""
+        self._sanctions.put_lift(lift)
+
+    def put_recorded(self, match_id: str, recorded: Recorded) -> None:
+        """Enter a match that came before."""
+        self._recorded[match_id] = recorded
+
+    def put_waiting_void(self, void: Void) -> None:
+        """Enter a void that came before its match."""
+        self._voids[void.match_id] = void
 
     def rate(self, match: Match) -> Outcome:
         """Rate a match by the policy that holds for it and enter where it leaves both players.
+
+        Of the reasons why it may not be rated, the first of these is given: `voided`, `unverified`, `suspended`,
+        `tournament-banned`, `tournament-refused`, `tournament-provisional`, `tournament-inactive`, `draw`, its type.
 
         Raises:
             UnknownPoolError: No policy for the pool.
             ValueError: The match is none (see `rate.rate`).
         """
         pool, finished_at = match.pool, match.finished_at
-        policy = self._policies.at(pool, finished_at)
+        versions = self._policies.versions(pool)
+        policy = versions.at(finished_at)
+        if self._voids and self._is_voided(match):
+            self._recorded[match.match_id] = Recorded(match, voided=True, unrated=VOIDED)
+            return Unrated(VOIDED)
         one, other = match.sides
-        pair = _pair(pool, one.id, other.id)
+        first = self._states.get((pool, one.id)) or policy.start_state()
+        second = self._states.get((pool, other.id)) or policy.start_state()
+        barred = self._barred(match) if self._sanctions else None
+        away: list[Aged] = []
+        if versions.idle_after is not None:
+            if is_away(first, finished_at, versions.idle_after):
+                away.append(come_back(pool, one.id, first, versions, finished_at))
+                first = away[-1].state
+            if is_away(second, finished_at, versions.idle_after):
+                away.append(come_back(pool, other.id, second, versions, finished_at))
+                second = away[-1].state
+        pair = pair_of(pool, one.id, other.id)
         times = self._pair_times.get(pair)
         window = policy.pair_window
-        outcome = rate(
-            match,
-            self._states.get((pool, one.id)) or policy.start_state(),
-            self._states.get((pool, other.id)) or policy.start_state(),
-            _count(times, finished_at, window) if times and window else 0,
-            policy,
+        earlier = count_times(times, finished_at, window) if times and window else 0
+        outcome = rate(match, first, second, earlier, policy, barred)
+        if isinstance(outcome, Unrated):
+            self._recorded[match.match_id] = Recorded(match, unrated=outcome.reason)
+            return outcome
+        self._states[pool, one.id], self._states[pool, other.id] = outcome.states
+        if times is None:
+            self._pair_times[pair] = [finished_at]
+        else:
+            insort(times, finished_at)
+        self._recorded[match.match_id] = Recorded(match, outcome.changes)
+        return _after_absence(away, outcome) if away else outcome
+
+    def void(self, void: Void) -> VoidOutcome:
+        """Reverse a match, or wait for it.
+
+        Raises:
+            VoidMismatchError: The match is recorded with another pool or other players.
+        """
+        match_id = void.match_id
+        recorded = self._recorded.get(match_id)
+        if recorded is None:
+            if match_id in self._voids:
+                return Repeated()
+            self._voids[match_id] = void
+            return Waiting()
+        check_void(void, recorded.match)
+        if recorded.voided:
+            return Repeated()
+        self._recorded[match_id] = recorded._replace(voided=True)
+        if recorded.unrated is not None:
+            return NothingToReverse(recorded.unrated)
+        match = recorded.match
+        versions = self._policies.versions(match.pool)
+        policy = versions.at(void.voided_at)
+        aged: list[Aged] = []
+        reversals: list[Change] = []
+        for place, side in enumerate(match.sides):
+            player = match.pool, side.id
+            aged.append(age(*player, self._states[player], versions, void.voided_at))
+            change, self._states[player] = reverse(void, recorded, place, aged[-1].state, policy)
+            reversals.append(change)
+        times = self._pair_times.get(pair_of(match.pool, match.sides[0].id, match.sides[1].id))
+        if times:
+            forget_time(times, match.finished_at)
+        one, other = match.sides
+        states = self._states[match.pool, one.id], self._states[match.pool, other.id]
+        return Voided((*_changes(aged), *reversals), states, _notices(aged))
+
+    def sanction(self, sanction: Sanction) -> Sanctioned | Repeated:
+        """Impose a sanction. A reset takes the player to the start at once, in every pool of its in which they played.
+
+        Raises:
+            UnknownPoolError: No policy for one of those pools.
+        """
+        if not self._sanctions.impose(sanction):
+            return Repeated()
+        if sanction.kind is not SanctionKind.RESET:
+            return Sanctioned()
+        aged: list[Aged] = []
+        changes: list[Change] = []
+        for pool in self._pools_of(sanction):
+            player = pool, sanction.player_id
+            versions = self._policies.versions(pool)
+            aged.append(age(*player, self._states[player], versions, sanction.starts_at))
+            change, self._states[player] = reset(sanction, pool, aged[-1].state, versions.at(sanction.starts_at))
+            changes += (*aged[-1].changes, change)
+        return Sanctioned(tuple(changes), _notices(aged))
+
+    def lift(self, lift: Lift) -> Lifted:
+        """Lift a sanction, or wait for it. Only `LIFTED` is true.
+
+        Raises:
+            LiftMismatchError: The sanction is another player's.
+        """
+        return self._sanctions.lift(lift)
+
+    def age(self, pool: str, player: str, until: datetime) -> tuple[tuple[Change, ...], tuple[Notice, ...]]:
+        """Do what a player owes for their absence up to a time, inclusive: the steps of decay, and the mark.
+
+        Returns:
+            The changes, and the notice that they became inactive; both empty for a player who owes nothing, has never
+            played or is not known.
+
+        Raises:
+            UnknownPoolError: No policy for the pool.
+        """
+        state = self._states.get((pool, player))
+        if state is None:
+            return (), ()
+        aged = age(pool, player, state, self._policies.versions(pool), until)
+        self._states[pool, player] = aged.state
+        return aged.changes, aged.notices
+
+    def _is_voided(self, match: Match) -> bool:
+        """Meet the void that waits for a match; one that names other players or another pool is not its own."""
+        void = self._voids.get(match.match_id)
+        if void is None or not is_of(void, match):
+            return False
+        del self._voids[match.match_id]
+        return True
+
+    def _barred(self, match: Match) -> Unrated | None:
+        for player in sorted(side.id for side in match.sides):
+            if self._sanctions.in_force(SanctionKind.SUSPENSION, player, match.pool, match.finished_at):
+                return Unrated(SUSPENDED, player)
+        return None
+
+    def _pools_of(self, sanction: Sanction) -> list[str]:
+        return sorted(
+            pool
+            for (pool, player), state in self._states.items()
+            if player == sanction.player_id and state.version > 0 and sanction.pool in {None, pool}
         )
-        if isinstance(outcome, Rated):
-            self._states[pool, one.id], self._states[pool, other.id] = outcome.states
-            if times is None:
-                self._pair_times[pair] = [finished_at]
-            else:
-                insort(times, finished_at)
-        return outcome
 
 
-def _pair(pool: str, a: str, b: str) -> tuple[str, str, str]:
-    return (pool, a, b) if a < b else (pool, b, a)
+def _after_absence(away: list[Aged], rated: Rated) -> Rated:
+    return Rated((*_changes(away), *rated.changes), rated.states, _notices(away))
 
 
-def _count(times: list[datetime], finished_at: datetime, window: timedelta) -> int:
-    """Count the times f with f <= finished_at and finished_at - f < window."""
-    until = bisect_right(times, finished_at)
-    # Differences, not finished_at - window, which does not exist for the first hours of year 1.
-    return until - bisect_right(times, -window, hi=until, key=lambda time: time - finished_at)
+def _changes(aged: list[Aged]) -> tuple[Change, ...]:
+    return tuple(change for one in aged for change in one.changes)
+
+
+def _notices(aged: list[Aged]) -> tuple[Notice, ...]:
+    return tuple(notice for one in aged for notice in one.notices)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from worker.rating.model import Change, PlayerState, Reason
+from worker.rating.entry import entry
+from worker.rating.model import Reason
 from worker.rating.rule import Rule
 
 if TYPE_CHECKING:
+    from worker.rating.model import Change, PlayerState
     from worker.rating.policy import Policy
 
 FLOOR = "floor"  # what a change says that the floor bent
@@ -45,24 +47,18 @@ def restart(fall: Change, fallen: PlayerState, policy: Policy) -> tuple[Change, 
         policy: The policy of the match.
     """
     delta = policy.start - fallen.rating
-    rating = fallen.rating + delta
-    state = fallen._replace(rating=rating, version=fallen.version + 1, games=0, peak=max(fallen.peak, rating))
-    change = fall._replace(
-        reason=Reason.FLOOR,
-        version=state.version,
-        before=fallen.rating,
-        after=rating,
-        delta=delta,
-        expected=None,
-        score=None,
-        k=None,
-        k_rule=None,
-        weight=1.0,
-        factors=(),
-        games=0,
-        provisional=policy.provisional(0),
+    rating, version = fallen.rating + delta, fallen.version + 1
+    state = fallen._replace(rating=rating, version=version, games=0, peak=max(fallen.peak, rating), restarted=version)
+    change = entry(
+        fall.pool,
+        fall.player_id,
+        Reason.FLOOR,
+        (fallen, state),
+        delta,
+        policy,
+        fall.occurred_at,
+        match_id=fall.match_id,
+        opponent_id=fall.opponent_id,
         adjusted=(FLOOR,),
-        title_before=fall.title_after,
-        title_after=policy.title(rating),
     )
     return change, state

@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, Field, ValidationInfo, field_validator
 
 from worker.rating.expected import FideTable, Logistic
 from worker.rating.floor import Floor
+from worker.rating.inactivity import Inactivity
 from worker.rating.k_factor import KRule, check_k_rules
 from worker.rating.ladder import Ladder, Rung, check_rungs
 from worker.rating.model import PlayerState, PolicyRef
@@ -41,6 +42,7 @@ class Policy(Rule):
         match_types: What each match type weighs; 0 is recorded and not rated, a type that is not named weighs 1.
         repeat_pair: The decay of repeated pairings, None for none.
         floor: The lowest rating, None for none.
+        inactivity: What an absence costs, None for nothing.
         ladder: The titles from the lowest up.
     """
 
@@ -59,6 +61,7 @@ class Policy(Rule):
     match_types: dict[MatchType, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     repeat_pair: RepeatPair | None = None
     floor: Floor | None = None
+    inactivity: Inactivity | None = None
     ladder: Annotated[tuple[Rung, ...], Field(strict=False)]
 
     _check_k_factor = field_validator("k_factor")(check_k_rules)
@@ -84,6 +87,14 @@ class Policy(Rule):
         start = info.data.get("start")
         if value is not None and start is not None and value.at > start:
             raise ValueError(f"at = {value.at} must not be above the start, {start}")
+        return value
+
+    @field_validator("inactivity")
+    @classmethod
+    def _decay_ends_above_the_floor(cls, value: Inactivity | None, info: ValidationInfo) -> Inactivity | None:
+        floor = info.data.get("floor")
+        if value is not None and value.lowest is not None and floor is not None and value.lowest < floor.at:
+            raise ValueError(f"lowest = {value.lowest} must not be below the floor, {floor.at}")
         return value
 
     @cached_property

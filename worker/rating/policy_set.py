@@ -6,7 +6,7 @@ from bisect import bisect_right
 from fnmatch import fnmatchcase
 from itertools import groupby, pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from worker.rating.errors import PolicyError, UnknownPoolError
 
@@ -45,9 +45,9 @@ class PolicySet:
         if faults:
             raise PolicyError(faults)
         self._versions = {
-            name: _Versions(tuple(versions)) for name, versions in groupby(self.policies, attrgetter("name"))
+            name: Versions(tuple(versions)) for name, versions in groupby(self.policies, attrgetter("name"))
         }
-        self._by_pool: dict[str, _Versions] = {}
+        self._by_pool: dict[str, Versions] = {}
 
     def at(self, pool: str, finished_at: datetime) -> Policy:
         """Give the version that holds for a match; before the first version's date, that is the first.
@@ -55,12 +55,17 @@ class PolicySet:
         Raises:
             UnknownPoolError: No pattern matches the pool.
         """
-        versions = self._by_pool.get(pool)
-        if versions is None:
-            versions = self._resolve(pool)
-        return versions.policies[bisect_right(versions.later_from, finished_at)]
+        return self.versions(pool).at(finished_at)
 
-    def _resolve(self, pool: str) -> _Versions:
+    def versions(self, pool: str) -> Versions:
+        """Give all versions of a pool's policy.
+
+        Raises:
+            UnknownPoolError: No pattern matches the pool.
+        """
+        return self._by_pool.get(pool) or self._resolve(pool)
+
+    def _resolve(self, pool: str) -> Versions:
         name = next((name for pattern, name in self.pools.items() if fnmatchcase(pool, pattern)), None)
         if name is None:
             raise UnknownPoolError(pool, self.pools)
@@ -70,14 +75,35 @@ class PolicySet:
         return versions
 
 
-class _Versions:
-    """The versions of one policy, in order, and the dates of those after the first."""
+class Span(NamedTuple):
+    """A version and the time for which it holds: from `since` on (None: always) and before `until` (None: for ever)."""
 
-    __slots__ = ("later_from", "policies")
+    policy: Policy
+    since: datetime | None
+    until: datetime | None
+
+
+class Versions:
+    """The versions of one policy, in order.
+
+    Attributes:
+        spans: Each version with its time, one after the other without a gap.
+        idle_after: The shortest absence that any version calls inactivity, None if none does: who played more
+            recently owes nothing, whichever version holds.
+    """
+
+    __slots__ = ("_later_from", "_policies", "idle_after", "spans")
 
     def __init__(self, policies: tuple[Policy, ...]) -> None:
-        self.policies = policies
-        self.later_from = [policy.valid_from for policy in policies[1:] if policy.valid_from is not None]
+        self._policies = policies
+        self._later_from = [policy.valid_from for policy in policies[1:] if policy.valid_from is not None]
+        bounds = [None, *self._later_from, None]
+        self.spans = tuple(Span(*span) for span in zip(policies, bounds, bounds[1:], strict=False))
+        self.idle_after = min((policy.inactivity.after for policy in policies if policy.inactivity), default=None)
+
+    def at(self, when: datetime) -> Policy:
+        """Give the version that holds at a time; before the first version's date, that is the first."""
+        return self._policies[bisect_right(self._later_from, when)]
 
 
 def version_faults(policies: Iterable[Policy]) -> Iterator[tuple[Policy, str]]:

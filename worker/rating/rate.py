@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from worker.rating.floor import FLOOR, restart
+from worker.rating.inactivity import count_game
 from worker.rating.k_factor import choose_k
 from worker.rating.model import Change, PlayerState, Rated, Reason, Unrated
 from worker.rating.rounding import display
@@ -21,23 +22,32 @@ OPPOSITE = {WIN: LOSS, DRAW: DRAW, LOSS: WIN}
 UNVERIFIED = "unverified"
 DRAWN = "draw"
 
+ACTIVITY_BOOST = "activity-boost"
 GAP_CAP = "gap-cap"
 ROUNDING = "rounding"
 
 
-def rate(match: Match, first: PlayerState, second: PlayerState, earlier_pair_games: int, policy: Policy) -> Outcome:
+def rate(
+    match: Match,
+    first: PlayerState,
+    second: PlayerState,
+    earlier_pair_games: int,
+    policy: Policy,
+    barred: Unrated | None = None,
+) -> Outcome:
     """Rate a match. Both sides are computed from the ratings before it: new = old + K * weight * (score - expected).
 
     Args:
         match: Two different players, whose scores are 1 and 0, 0.5 and 0.5 or 0 and 1.
-        first: Where the first side stands before the match.
+        first: Where the first side stands before the match, what an absence did to them included.
         second: Where the second side stands before the match.
         earlier_pair_games: How many rated matches of the pair precede this one in the policy's window.
         policy: The version that holds when the match finished.
+        barred: That a player may not play this match, None if they may.
 
     Returns:
-        The changes and the new states, or the reason why the match is not rated: `unverified`, `draw`, or its match
-        type, if that weighs nothing.
+        The changes and the new states, or the first reason why the match is not rated: `unverified`, `barred`, `draw`,
+        or its match type, if that weighs nothing.
 
     Raises:
         ValueError: A player meets themself, or the scores are no result.
@@ -49,6 +59,8 @@ def rate(match: Match, first: PlayerState, second: PlayerState, earlier_pair_gam
         raise ValueError(f"match {match.match_id!r}: scores {one.score} and {other.score} are no result")
     if policy.require_verified and not match.verified:
         return Unrated(UNVERIFIED)
+    if barred is not None:
+        return barred
     if one.score == DRAW and policy.draws == "unrated":
         return Unrated(DRAWN)
     weight = weigh(match.match_type, policy.match_types, earlier_pair_games, policy.repeat_pair)
@@ -67,9 +79,15 @@ def _rate_side(
     side, before = match.sides[place], standings[place]
     opponent, opponent_rating = match.sides[1 - place], standings[1 - place].rating
     rule = choose_k(policy.k_factor, before, side.birth_year, match.pool, match.finished_at)
+    k = rule.k
+    bent: tuple[str, ...] = ()
+    if before.boost and policy.inactivity is not None:
+        k, bent = k * policy.inactivity.boost, (ACTIVITY_BOOST,)
     expected, capped = policy.expected.score(before.rating, opponent_rating)
-    delta, adjusted = _delta(before.rating, rule.k * weight.value * (side.score - expected), policy)
-    state = _after_game(before, delta, match, side.score)
+    if capped:
+        bent = (*bent, GAP_CAP)
+    delta, adjusted = _delta(before.rating, k * weight.value * (side.score - expected), policy, bent)
+    state = _after_game(before, delta, match, side.score, policy)
     change = Change(
         pool=match.pool,
         player_id=side.id,
@@ -82,17 +100,18 @@ def _rate_side(
         delta=delta,
         expected=expected,
         score=side.score,
-        k=rule.k,
+        k=k,
         k_rule=rule.name,
         weight=weight.value,
         factors=weight.factors,
         games=state.games,
         provisional=policy.provisional(state.games),
-        adjusted=(GAP_CAP, *adjusted) if capped else adjusted,
+        adjusted=adjusted,
         title_before=policy.title(before.rating),
         title_after=policy.title(state.rating),
         policy=policy.ref,
         occurred_at=match.finished_at,
+        opponent_before=opponent_rating,
     )
     floor = policy.floor
     if floor is None or not floor.restarts(state.rating):
@@ -101,22 +120,25 @@ def _rate_side(
     return (change, second), state
 
 
-def _delta(before: float, delta: float, policy: Policy) -> tuple[float, tuple[str, ...]]:
-    """Bend what the formula gives by rounding and by a floor that clamps, and name what acted."""
-    adjusted: tuple[str, ...] = ()
+def _delta(before: float, delta: float, policy: Policy, adjusted: tuple[str, ...]) -> tuple[float, tuple[str, ...]]:
+    """Bend what the formula gives by rounding and by a floor that clamps, and add what acted to what did before."""
     if policy.rounding == "integer":
         whole = float(display(delta))
         if whole != delta:
-            delta, adjusted = whole, (ROUNDING,)
+            delta, adjusted = whole, (*adjusted, ROUNDING)
     floor = policy.floor
     if floor is not None and floor.clamps(before + delta):
         delta, adjusted = floor.at - before, (*adjusted, FLOOR)
     return delta, adjusted
 
 
-def _after_game(before: PlayerState, delta: float, match: Match, score: float) -> PlayerState:
+def _after_game(before: PlayerState, delta: float, match: Match, score: float, policy: Policy) -> PlayerState:
     rating = before.rating + delta
-    last = before.last_played_at
+    last, finished_at = before.last_played_at, match.finished_at
+    latest = last is None or last < finished_at
+    requalify, boost = before.requalify, before.boost
+    if requalify or boost:
+        requalify, boost = count_game(before, policy)
     return PlayerState(
         rating=rating,
         version=before.version + 1,
@@ -125,5 +147,10 @@ def _after_game(before: PlayerState, delta: float, match: Match, score: float) -
         draws=before.draws + (score == DRAW),
         losses=before.losses + (score == LOSS),
         peak=max(before.peak, before.rating, rating),
-        last_played_at=match.finished_at if last is None or last < match.finished_at else last,
+        last_played_at=finished_at if latest else last,
+        idle_steps=0 if latest else before.idle_steps,
+        inactive=before.inactive and not latest,
+        requalify=requalify,
+        boost=boost,
+        restarted=before.restarted,
     )

@@ -125,8 +125,9 @@ def test_a_book_may_be_closed_and_opened_again(games: list[Match], place: int) -
         after.put_state(pool, name, state)
     times: dict[tuple[str, str, str], list[datetime]] = defaultdict(list)
     for change in changes:
-        if change.score is not None and change.player_id < change.opponent_id:
-            times[change.pool, change.player_id, change.opponent_id].append(change.occurred_at)
+        opponent = change.opponent_id
+        if change.score is not None and opponent is not None and change.player_id < opponent:
+            times[change.pool, change.player_id, opponent].append(change.occurred_at)
     for (pool, a, b), finished in times.items():
         after.put_pair_times(pool, b, a, reversed(finished))
     assert changes + play(after, games[place:]) == expected

@@ -67,6 +67,7 @@ def test_a_restart_is_a_second_change() -> None:
         losses=26,
         peak=1600.0,
         last_played_at=NOON + timedelta(days=1),
+        restarted=42,
     )
 
 

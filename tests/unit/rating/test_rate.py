@@ -56,6 +56,7 @@ def test_every_number_of_a_change() -> None:
         title_after="Sixth Grade",
         policy=YIBOARD.ref,
         occurred_at=NOON + timedelta(hours=2),
+        opponent_before=1200.0,
     )
     assert outcome.states[0] == PlayerState(
         rating=1216.0,
