@@ -1,26 +1,26 @@
-"""From rating changes to records, byte for byte the same each time a change is published."""
+"""From rating changes and notices to records, byte for byte the same each time that one is published."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from hashlib import blake2b
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from worker.events.names import NOTICES, RATING_CHANGED, SOURCE
 from worker.events.rfc3339 import format_time
 from worker.rating.rounding import display
 
 if TYPE_CHECKING:
-    from worker.rating.model import Change, Match
+    from worker.rating.model import Change, Notice
 
-RATING_CHANGED = "org.rating-worker.rating-changed.v1"
-SOURCE = "/rating-worker"
-
-_FIXED_HEADERS = (
-    ("ce_specversion", b"1.0"),
-    ("ce_type", RATING_CHANGED.encode()),
-    ("content-type", b"application/json"),
-)
+_FIXED_HEADERS = {
+    ce_type: (("ce_specversion", b"1.0"), ("ce_type", ce_type.encode()), ("content-type", b"application/json"))
+    for ce_type in (RATING_CHANGED, *NOTICES.values())
+}
 
 
 class Encoded(NamedTuple):
@@ -91,45 +91,69 @@ def encode_change(change: Change, *, traceparent: str | None = None, source: str
         "policy": {"name": c.policy.name, "version": c.policy.version, "digest": c.policy.digest},
         "reason": c.reason,
         "occurred_at": occurred_at,
+        "cause": c.cause,
+        "opponent_before": None if c.opponent_before is None else c.opponent_before + 0.0,
     }
     key = f"{c.pool}|{c.player_id}".encode()
-    headers = [
-        *_FIXED_HEADERS,
-        ("ce_id", identity.encode()),
-        ("ce_source", source.encode()),
-        ("ce_time", occurred_at.encode()),
-        ("ce_subject", key),
-    ]
-    if traceparent is not None:
-        headers.append(("traceparent", traceparent.encode()))
+    headers = _headers(RATING_CHANGED, identity, occurred_at, key, traceparent, source)
     return Encoded(key, orjson.dumps(body), headers)
 
 
-def pair_key(pool: str, a: str, b: str) -> bytes:
-    """Return the key of a pair's matches, `pool|lo|hi`, with the ids in order of their UTF-8 bytes.
+def notice_id(kind: str, key: str) -> str:
+    """Return the id of a notice's event, the same for each time that it is published: 32 hexadecimal digits.
 
-    It only decides the partition and is never parsed, so an id may contain `|`: at worst two pairs share a key.
+    BLAKE2b-128 over the kind and the key, joined by NUL, which neither may contain.
     """
-    lo, hi = (a, b) if a < b else (b, a)
-    return f"{pool}|{lo}|{hi}".encode()
+    return blake2b(f"{kind}\0{key}".encode(), digest_size=16).hexdigest()
 
 
-def encode_match(match: Match) -> bytes:
-    """Return a match as the JSON of a `match-finished` event: what `decode_match` takes back."""
-    players: list[dict[str, Any]] = []
-    for side in match.sides:
-        player: dict[str, Any] = {"id": side.id, "score": side.score}
-        if side.birth_year is not None:
-            player["attributes"] = {"birth_year": side.birth_year}
-        players.append(player)
-    return orjson.dumps(
-        {
-            "match_id": match.match_id,
-            "pool": match.pool,
-            "finished_at": format_time(match.finished_at),
-            "players": players,
-            "match_type": match.match_type,
-            "tournament_id": match.tournament_id,
-            "verified": match.verified,
-        }
-    )
+def encode_notice(notice: Notice, *, traceparent: str | None = None, source: str = SOURCE) -> Encoded:
+    """Return the event of a notice; its key is the subject.
+
+    Nothing in it comes from a clock, and the order of the body's keys and the zones of its times make no difference: a
+    notice whose body was kept as JSON, in Postgres as `jsonb`, is the event that was published before.
+
+    Args:
+        notice: What to tell.
+        traceparent: The W3C trace context of the event that gave it.
+        source: The CloudEvents source: with the id, what consumers deduplicate by.
+
+    Raises:
+        ValueError: A number of the body is infinite or none.
+    """
+    identity = notice_id(notice.kind, notice.key)
+    occurred_at = format_time(notice.occurred_at)
+    body = {"event_id": identity, **_plain(notice.body), "occurred_at": occurred_at}
+    key = notice.subject.encode()
+    headers = _headers(NOTICES[notice.kind], identity, occurred_at, key, traceparent, source)
+    return Encoded(key, orjson.dumps(body), headers)
+
+
+def _headers(
+    ce_type: str, identity: str, occurred_at: str, subject: bytes, traceparent: str | None, source: str
+) -> list[tuple[str, bytes]]:
+    headers = [
+        *_FIXED_HEADERS[ce_type],
+        ("ce_id", identity.encode()),
+        ("ce_source", source.encode()),
+        ("ce_time", occurred_at.encode()),
+        ("ce_subject", subject),
+    ]
+    if traceparent is not None:
+        headers.append(("traceparent", traceparent.encode()))
+    return headers
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a notice's body as JSON has it, in the one form that equal values share."""
+    if isinstance(value, Mapping):
+        return {key: _plain(value[key]) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return format_time(value)
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise ValueError(f"{value} is no number that an event can hold")
+        return value + 0.0  # makes 0.0 of -0.0
+    return value

@@ -1,4 +1,4 @@
-"""Why a record can't become a match: a closed set of reasons for metrics, and a sentence for people."""
+"""Why a record can't become an event: a closed set of reasons for metrics, and a sentence for people."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class Reject(StrEnum):
     NOT_UTF8 = "not-utf8"  # bytes or a \ud800-like escape that are no Unicode text
     NOT_JSON = "not-json"
     DUPLICATE_KEY = "duplicate-key"  # two readers could take two meanings
-    UNKNOWN_TYPE = "unknown-type"  # a CloudEvents type that this topic doesn't carry
-    SCHEMA = "schema"  # a field missing or of a wrong type, unless one of the next four names it better
+    UNKNOWN_TYPE = "unknown-type"  # a type that this worker doesn't know, or none where the topic has no usual one
+    SCHEMA = "schema"  # a field missing or of a wrong type, unless one of the next five names it better
     BAD_ID = "bad-id"  # an id or pool of a wrong length or with characters that aren't allowed
     BAD_SCORES = "bad-scores"
-    BAD_TIME = "bad-time"
-    FUTURE = "future"  # finished so far ahead of the worker's clock that it would spoil decay windows
-    SELF_PLAY = "self-play"
+    BAD_TIME = "bad-time"  # no time at all, or an end that isn't after its start
+    FUTURE = "future"  # happened so far ahead of the worker's clock that it would spoil decay windows
+    SELF_PLAY = "self-play"  # one player on both sides
     UNKNOWN_POOL = "unknown-pool"  # no policy rates this pool
-    CONFLICT = "conflict"  # the same match id as an earlier record, with other content
+    CONFLICT = "conflict"  # the same id as an earlier record of its kind, with other content
     REFUSED_BY_DATABASE = "refused-by-database"
 
 
 class BadEventError(ValueError):
-    """A record that will never be rated as it is; sending it again changes nothing.
+    """A record that will never be taken as it is; sending it again changes nothing.
 
     Attributes:
         reason: For the metric label and the `dlq.reason` header.

@@ -77,21 +77,23 @@ _factors = st.builds(
     value=st.floats(0, 10),
     why=st.text(_CHARACTERS, min_size=1),
 )
-_policies = st.builds(
+policies = st.builds(
     PolicyRef, name=st.sampled_from(["yiboard", "fide"]), version=st.integers(1, 99), digest=st.just("d" * 32)
 )
 
 
 @st.composite
 def changes(draw: st.DrawFn) -> Change:
-    """Return any change that the core may make, game or not."""
-    game = draw(st.booleans())
+    """Return any change that the core may make, game or not, of a match or not."""
+    reason = draw(st.sampled_from(Reason))
+    game = reason is Reason.MATCH
+    of_match = reason in {Reason.MATCH, Reason.FLOOR, Reason.VOID}
     return Change(
         pool=draw(pools),
         player_id=draw(ids),
-        opponent_id=draw(ids),
-        match_id=draw(ids),
-        reason=draw(st.sampled_from(Reason)),
+        opponent_id=draw(ids) if of_match else None,
+        match_id=draw(ids) if of_match else None,
+        reason=reason,
         version=draw(st.integers(1, 2**31)),
         before=draw(_ratings),
         after=draw(_ratings),
@@ -104,9 +106,13 @@ def changes(draw: st.DrawFn) -> Change:
         factors=tuple(draw(st.lists(_factors, max_size=2))),
         games=draw(st.integers(0, 2**31)),
         provisional=draw(st.booleans()),
-        adjusted=tuple(draw(st.lists(st.sampled_from(["gap-cap", "rounding", "floor"]), unique=True))),
+        adjusted=tuple(
+            draw(st.lists(st.sampled_from(["activity-boost", "gap-cap", "rounding", "floor"]), unique=True))
+        ),
         title_before=draw(st.sampled_from(["First Dan", "Expert"])),
         title_after=draw(st.sampled_from(["First Dan", "Expert"])),
-        policy=draw(_policies),
+        policy=draw(policies),
         occurred_at=draw(times),
+        cause=draw(ids) if reason is Reason.RESET else None,
+        opponent_before=draw(_ratings) if game else None,
     )

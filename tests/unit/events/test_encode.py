@@ -43,6 +43,7 @@ CHANGE = Change(
     title_after="First Dan",
     policy=PolicyRef("yiboard", 1, "d1"),
     occurred_at=datetime(2026, 11, 30, 8, 51, 12, 345678, tzinfo=UTC),
+    opponent_before=1698.75,
 )
 
 
@@ -68,6 +69,8 @@ def test_the_numbers_arrive_exactly(change: Change) -> None:
         assert value[f"display_{name}"] == display(getattr(change, name))
     for name in ("expected", "score", "k", "weight", "k_rule", "games", "version", "title_before", "title_after"):
         assert value[name] == getattr(change, name)
+    for name in ("match_id", "opponent_id", "opponent_before", "cause", "reason"):
+        assert value[name] == getattr(change, name)
     assert value["factors"] == [{"name": f.name, "value": f.value, "why": f.why} for f in change.factors]
     assert value["adjusted"] == list(change.adjusted)
     assert datetime.fromisoformat(value["occurred_at"]) == change.occurred_at
@@ -88,10 +91,10 @@ def test_equal_changes_have_equal_bytes(change: Change, zone: object) -> None:
 
 def test_ints_and_negative_zeros_make_no_difference() -> None:
     """K = 64 from a policy file and 64.0 from the database are one number, and so are 0.0 and -0.0."""
-    one = like(CHANGE, k=64, weight=1, score=0, before=1500, delta=0.0, factors=(Factor("match-type", 1, "why"),))
-    two = like(
-        CHANGE, k=64.0, weight=1.0, score=-0.0, before=1500.0, delta=-0.0, factors=(Factor("match-type", 1.0, "why"),)
-    )
+    ints = {"k": 64, "weight": 1, "score": 0, "before": 1500, "delta": 0.0, "opponent_before": 0}
+    floats = {"k": 64.0, "weight": 1.0, "score": -0.0, "before": 1500.0, "delta": -0.0, "opponent_before": -0.0}
+    one = like(CHANGE, **ints, factors=(Factor("match-type", 1, "why"),))
+    two = like(CHANGE, **floats, factors=(Factor("match-type", 1.0, "why"),))
     assert encode_change(one) == encode_change(two)
     assert b'"k":64.0' in encode_change(one).value
 
@@ -108,7 +111,7 @@ def test_the_record_never_changes() -> None:
         b'"factors":[{"name":"repeat-pair","value":0.5,"why":"game 4 of this pair in 24 h"}],'
         b'"adjusted":["gap-cap"],"games":17,"provisional":false,"title_before":"First Dan","title_after":"First Dan",'
         b'"policy":{"name":"yiboard","version":1,"digest":"d1"},"reason":"match",'
-        b'"occurred_at":"2026-11-30T08:51:12.345678Z"}'
+        b'"occurred_at":"2026-11-30T08:51:12.345678Z","cause":null,"opponent_before":1698.75}'
     )
     assert dict(encoded.headers) == {
         "ce_specversion": b"1.0",
