@@ -10,6 +10,11 @@ from worker.rating.model import Match, Side
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
+def in_id_order(one: Side, other: Side) -> tuple[Side, Side]:
+    """Give the sides by player id, as decoding gives them."""
+    return (one, other) if one.id < other.id else (other, one)
+
+
 def stream(
     count: int, *, players: int, seed: int, prefix: str = "m", pools: tuple[str, ...] = ("yi", "shax", "chess/blitz")
 ) -> list[Match]:
@@ -26,7 +31,7 @@ def stream(
                 match_id=f"{prefix}-{number}",
                 pool=chance.choice(pools),
                 finished_at=START + timedelta(seconds=7 * number),
-                sides=(Side(f"p{one}", score), Side(f"p{other}", 1.0 - score)),
+                sides=in_id_order(Side(f"p{one}", score), Side(f"p{other}", 1.0 - score)),
                 match_type=chance.choices(("ranked", "tournament", "casual"), (90, 7, 3))[0],
                 verified=chance.random() > 0.02,
             )

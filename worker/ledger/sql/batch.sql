@@ -31,12 +31,12 @@ for no key update of r;
 select nextval(pg_get_serial_sequence('ratings', 'rating_id')) from generate_series(1, $1::integer);
 
 -- name: pair_times
--- When the pairs' rated matches finished, as far as the windows of this batch reach.
+-- When the pairs' rated matches finished that were not voided since, as far as the windows of this batch reach.
 select b.pair::integer as pair, m.finished_at
 from unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::timestamptz[])
     with ordinality b(lo, hi, since, until, pair)
 join matches m on m.lo_rating_id = b.lo and m.hi_rating_id = b.hi
-    and m.finished_at > b.since and m.finished_at <= b.until and m.lo_version is not null;
+    and m.finished_at > b.since and m.finished_at <= b.until and m.lo_version is not null and not m.voided;
 
 -- name: insert_ratings
 -- Players who are new to their pool. Another worker may have been first: then fewer rows come than were sent.
