@@ -37,7 +37,7 @@ _FIELDS: dict[str, tuple[Reject, str]] = {
     "kind": (Reject.SCHEMA, "one of 'rating-reset', 'suspension', 'tournament-ban'"),
     "why": (
         Reject.SCHEMA,
-        "a text of 1 to 1,000 characters, not blanks alone; of control characters, tabs and line breaks",
+        "a text of 1 to 1,000 characters, not blanks alone, no control characters but tabs and line ends",
     ),
     "entrants": (Reject.SCHEMA, "a list of 1 to 10,000 ids, each once"),
     "entrants[]": (Reject.BAD_ID, _ID),
