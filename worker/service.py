@@ -10,11 +10,14 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from worker import __version__
+from worker.housekeeping.housekeeper import Housekeeper
+from worker.housekeeping.tasks import Inactivity, TellPolicies
 from worker.ledger.ledger import Ledger
 from worker.ops.health import Component, Health
 from worker.ops.http import HttpServer
 from worker.ops.metrics import Metrics
 from worker.pipeline import Pipeline
+from worker.records import Translator
 from worker.retrying import PASSING_FAULTS, retrying
 from worker.stream.publisher import Publisher, publisher
 from worker.stream.source import Source
@@ -146,15 +149,32 @@ class Worker:
                 self.health.up(Component.KAFKA)
                 self.running.set()
                 if not self._stopping.is_set():
-                    watch = asyncio.create_task(
-                        self._watch({Component.DATABASE: ledger.probe, Component.KAFKA: source.probe})
-                    )
-                    try:
-                        await self.pipeline.run()
-                    finally:
-                        watch.cancel()
+                    await self._work(self.pipeline, ledger, source)
         finally:
             await self._stop_in_order(source, out)
+
+    async def _work(self, pipeline: Pipeline, ledger: Ledger, source: Source) -> None:
+        """Run the loop, and beside it the watch on both sides and the housekeeping."""
+        policies = ledger.policies
+        housekeeper = Housekeeper(
+            self._settings,
+            ledger,
+            Translator(self._settings, policies),
+            [TellPolicies(policies), Inactivity(policies)],
+            self.metrics,
+        )
+        watch = asyncio.create_task(self._watch({Component.DATABASE: ledger.probe, Component.KAFKA: source.probe}))
+        housekeeping = asyncio.create_task(housekeeper.run(self._stopping))
+        try:
+            await pipeline.run()
+        finally:
+            watch.cancel()
+            try:
+                async with asyncio.timeout(_GOODBYE_S):
+                    await housekeeping
+                    await housekeeper.leave()
+            except PASSING_FAULTS as error:
+                _log.warning("housekeeping did not end in order; another worker takes it over", error=repr(error))
 
     def _out_of_time(self, task: asyncio.Task[object]) -> None:
         _log.error("the batch in hand took too long to stop; it is given up, and rated by whoever takes over")

@@ -179,6 +179,9 @@ class Settings(BaseSettings):
     idle_in_transaction_timeout_ms: Milliseconds = 20_000
     """Postgres ends a transaction that waits for the worker for longer, and with it the locks of a hung worker."""
 
+    housekeeping_interval_s: Annotated[float, Field(ge=1, le=86_400)] = 30.0
+    """How often housekeeping looks for work: inactive players, signals, changed policies; one worker does it."""
+
     http_host: Annotated[str, StringConstraints(min_length=1, max_length=253)] = "127.0.0.1"
     """Address of metrics and health; 0.0.0.0 or :: for all interfaces."""
     http_port: Annotated[int, Field(ge=0, le=65_535)] = 9464

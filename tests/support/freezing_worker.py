@@ -14,7 +14,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from worker.cli import main
-
 from worker.ledger.transaction import BatchTransaction
 from worker.stream.publisher import AtLeastOncePublisher, ExactlyOncePublisher
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 # step: (the classes, the method, whether to freeze before the call or after it)
 STEPS: dict[str, tuple[tuple[type, ...], str, bool]] = {
-    "after-claims": ((BatchTransaction,), "hold_claims", False),
+    "after-claims": ((BatchTransaction,), "rate", True),
     "after-lock": ((BatchTransaction,), "rate", False),
     "after-write": ((BatchTransaction,), "write", False),
     "after-flush": ((ExactlyOncePublisher, AtLeastOncePublisher), "stage", False),

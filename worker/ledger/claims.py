@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from worker.ledger import sql
+from worker.ledger.errors import ClaimLostError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     import asyncpg
+    from asyncpg.pool import PoolConnectionProxy
 
 _SQL = sql.load("claims.sql")
 
@@ -55,6 +57,21 @@ class Claims:
         """Give up every claim of ours, after the batch in flight is done: then nothing alive is fenced."""
         async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
             await connection.execute(_SQL["release_claims"], self.group, self.owner)
+
+
+async def hold(
+    connection: PoolConnectionProxy[Any], group: str, owner: str, partitions: Iterable[tuple[str, int]]
+) -> None:
+    """Lock an owner's claims on the partitions of a batch until the transaction ends.
+
+    Raises:
+        ClaimLostError: Another worker has one of them.
+    """
+    wanted = set(partitions)
+    rows = await connection.fetch(_SQL["hold_claims"], group, owner, *_columns(wanted))
+    lost = wanted - {(row["topic"], row["partition"]) for row in rows}
+    if lost:
+        raise ClaimLostError(f"{len(lost)} of {len(wanted)} partitions of this batch have been taken over")
 
 
 def _columns(partitions: Iterable[tuple[str, int]]) -> tuple[list[str], list[int]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 import orjson
 
-from worker.ledger.claims import Claims
+from worker.ledger.claims import Claims, hold
 from worker.ledger.errors import SETUP_FAULTS, LedgerSetupError
 from worker.ledger.migrate import head_revision
 from worker.ledger.references import References
@@ -17,6 +17,8 @@ from worker.ledger.transaction import BatchTransaction
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
+
+    from asyncpg.pool import PoolConnectionProxy
 
     from worker.rating.policy_set import PolicySet
     from worker.settings import Settings
@@ -69,17 +71,31 @@ class Ledger:
             ClaimLostError: Another worker has one of the partitions.
             LedgerSetupError: The role lacks a right, a table is gone: somebody has to mend it.
         """
+        claims = self.claims
+        async with self.claimed_transaction(claims.group, claims.owner, partitions) as connection:
+            yield BatchTransaction(connection, self.policies, self.references)
+
+    @asynccontextmanager
+    async def claimed_transaction(
+        self, group: str, owner: str, partitions: Iterable[tuple[str, int]]
+    ) -> AsyncIterator[PoolConnectionProxy[Any]]:
+        """Open a transaction that holds claims of any group; what `transaction` says holds for it."""
         try:
-            async with self.pool.acquire(timeout=self._acquire_timeout_s) as connection, connection.transaction():
-                transaction = BatchTransaction(connection, self.policies, self.references)
-                await transaction.hold_claims(self.claims.group, self.claims.owner, partitions)
-                yield transaction
+            async with self.connection() as connection, connection.transaction():
+                await hold(connection, group, owner, partitions)
+                yield connection
         except SETUP_FAULTS as error:
             raise LedgerSetupError(_setup_advice(error)) from error
 
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[PoolConnectionProxy[Any]]:
+        """Take a connection from the pool, within the acquire timeout."""
+        async with self.pool.acquire(timeout=self._acquire_timeout_s) as connection:
+            yield connection
+
     async def probe(self) -> None:
         """Ask Postgres for a sign of life. Raises what it raises where it is away."""
-        async with self.pool.acquire(timeout=self._acquire_timeout_s) as connection:
+        async with self.connection() as connection:
             await connection.execute("select 1")
 
     async def close(self) -> None:

@@ -13,8 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from worker.events import Reject
-from worker.ledger import sql
-from worker.ledger.errors import ROW_REFUSED, ClaimLostError
+from worker.ledger.errors import ROW_REFUSED
 from worker.ledger.known import sort_out_known
 from worker.ledger.loading import load
 from worker.ledger.recording import Recorder, Rows, add_notices, write
@@ -22,15 +21,13 @@ from worker.ledger.values import Applied, Arrival, Refusal
 from worker.rating.model import EntriesClosed, Lift, Match, Sanction, TournamentFinished, TournamentOpened, Void
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from asyncpg.pool import PoolConnectionProxy
 
     from worker.ledger.references import References
     from worker.rating.policy_set import PolicySet
-
-_SQL = sql.load("batch.sql")
 
 
 # When an event holds from: what partitions are merged by.
@@ -57,19 +54,6 @@ class BatchTransaction:
         self._policies = policies
         self._references = references
         self._rows = Rows()
-
-    async def hold_claims(self, group: str, owner: str, partitions: Iterable[tuple[str, int]]) -> None:
-        """Lock this worker's claims on the batch's partitions until the transaction ends.
-
-        Raises:
-            ClaimLostError: Another worker has one of them.
-        """
-        wanted = sorted(set(partitions))
-        topics, numbers = [topic for topic, _ in wanted], [number for _, number in wanted]
-        held = await self._connection.fetch(_SQL["hold_claims"], group, owner, topics, numbers)
-        lost = set(wanted) - {(row["topic"], row["partition"]) for row in held}
-        if lost:
-            raise ClaimLostError(f"{len(lost)} of {len(wanted)} partitions of this batch have been taken over")
 
     async def rate(self, arrivals: Sequence[Arrival]) -> Applied:
         """Lock the batch's players and rate what is new in it; nothing is written yet.

@@ -45,6 +45,16 @@ def consumer(settings: Settings) -> AIOKafkaConsumer:
     )
 
 
+def bare_consumer(settings: Settings) -> AIOKafkaConsumer:
+    """Make a consumer that only keeps offsets for a group, and reads nothing."""
+    return AIOKafkaConsumer(
+        **common(settings),
+        group_id=settings.consumer_group,
+        enable_auto_commit=False,
+        request_timeout_ms=int(settings.kafka_request_timeout_s * 1000),
+    )
+
+
 def producer(settings: Settings, transactional_id: str | None) -> AIOKafkaProducer:
     """Make an idempotent producer, transactional where an id is given."""
     return AIOKafkaProducer(

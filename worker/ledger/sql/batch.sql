@@ -1,15 +1,6 @@
 -- What the batch transaction says to Postgres, in the order in which it says it.
 -- Every statement is for the whole batch; none is for one match.
 
--- name: hold_claims
--- Which of the batch's partitions are still ours; held until the commit, so that nobody takes one in between.
-select c.topic, c.partition
-from partition_claims c
-join unnest($3::text[], $4::integer[]) b(topic, partition) using (topic, partition)
-where c.consumer_group = $1 and c.owner = $2
-order by c.topic, c.partition
-for share of c;
-
 -- name: known_matches
 -- Those of the batch's matches that are recorded already.
 select m.match_id, s.topic, m.source_partition, m.source_offset, m.digest

@@ -22,3 +22,12 @@ where c.consumer_group = $1 and c.topic = b.topic and c.partition = b.partition 
 
 -- name: release_claims
 update partition_claims set owner = null where consumer_group = $1 and owner = $2;
+
+-- name: hold_claims
+-- Which of the batch's partitions are still ours; held until the commit, so that nobody takes one in between.
+select c.topic, c.partition
+from partition_claims c
+join unnest($3::text[], $4::integer[]) b(topic, partition) using (topic, partition)
+where c.consumer_group = $1 and c.owner = $2
+order by c.topic, c.partition
+for share of c;

@@ -1,0 +1,146 @@
+"""Housekeeping on real services: each thing once, by one worker at a time, whoever dies between its two commits."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.integration.test_ledger import apply, arrivals
+from tests.support.kafka import read_all
+from tests.support.matches import START, stream
+from worker.housekeeping.housekeeper import Housekeeper
+from worker.housekeeping.tasks import Inactivity, TellPolicies
+from worker.ledger.ledger import Ledger
+from worker.ops.metrics import Metrics
+from worker.policies import load_policies
+from worker.rating.book import Book
+from worker.rating.model import Rated
+from worker.records import Translator
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from datetime import datetime
+
+    from worker.settings import Settings
+
+POLICIES = load_policies(None, ())
+LATER = START + timedelta(days=300)
+
+
+@pytest.fixture
+async def ledger(settings: Settings) -> AsyncIterator[Ledger]:
+    """Give a ledger on a fresh database, with players of shax who have played and gone."""
+    opened = await Ledger.open(settings, POLICIES)
+    await apply(opened, arrivals(matches()))
+    yield opened
+    await opened.close()
+
+
+def matches() -> list[Any]:
+    """Give matches that lift some players well above where decay ends."""
+    return [
+        match._replace(sides=(match.sides[0]._replace(score=1.0), match.sides[1]._replace(score=0.0)), verified=True)
+        for match in stream(400, players=12, seed=3, pools=("shax",))
+    ]
+
+
+def housekeeper(settings: Settings, ledger: Ledger, now: datetime, instance: str = "one") -> Housekeeper:
+    """Give a housekeeper to whom it is `now`."""
+    from prometheus_client import CollectorRegistry  # noqa: PLC0415 - only here
+
+    return Housekeeper(
+        settings.model_copy(update={"instance_id": instance, "housekeeping_interval_s": 600.0}),
+        ledger,
+        Translator(settings, POLICIES),
+        [TellPolicies(POLICIES), Inactivity(POLICIES)],
+        Metrics(CollectorRegistry()),
+        clock=lambda: now,
+    )
+
+
+def owed(until: datetime) -> tuple[list[Any], list[Any]]:
+    """Give the changes and notices that the core says are owed by then."""
+    book = Book(POLICIES)
+    for match in matches():
+        outcome = book.rate(match)
+        assert isinstance(outcome, Rated) or match.match_type == "casual"
+    changes: list[Any] = []
+    notices: list[Any] = []
+    for pool, player in sorted(book.states):
+        its_changes, its_notices = book.age(pool, player, until)
+        changes += its_changes
+        notices += its_notices
+    return changes, notices
+
+
+async def published(settings: Settings, topic: str, reason: str | None = None) -> list[Any]:
+    """Give what an independent reader sees on a topic, of one reason where that is given."""
+    events = [record.json() for record in await read_all(settings, topic)]
+    return [event for event in events if reason is None or event["reason"] == reason]
+
+
+async def test_absence_is_marked_and_costs_points_once(settings: Settings, ledger: Ledger) -> None:
+    """A sweep publishes each owed step and each mark once, and a second sweep of the day finds nothing to do."""
+    changes, notices = owed(LATER)
+    assert changes, "nobody owes anything: the test would say nothing"
+    assert notices
+    stop = asyncio.Event()
+    keeper = housekeeper(settings, ledger, LATER)
+    assert await keeper.turn(stop) > 0
+    assert await keeper.turn(stop) == 0
+    events = await published(settings, settings.rating_topic, "inactivity")
+    key = ("pool", "player_id", "version", "before", "after", "reason")
+    assert sorted(tuple(event[name] for name in key) for event in events) == sorted(
+        (c.pool, c.player_id, c.version, c.before, c.after, c.reason) for c in changes
+    )
+    told = await read_all(settings, settings.notice_topic)
+    kinds = [record.header("ce_type") for record in told]
+    assert sum("player-inactive" in (kind or "") for kind in kinds) == len(notices)
+    assert sum("policy-changed" in (kind or "") for kind in kinds) == 1  # fide, version 2
+    async with ledger.connection() as connection:
+        assert await connection.fetchval("select count(*) from leaderboard") == 0
+        assert await connection.fetchval("select bool_and(inactive) from ratings where version > 0")
+
+
+async def test_when_the_sweep_runs_does_not_matter(settings: Settings, ledger: Ledger) -> None:
+    """Sweeps on many days lead to the same ratings and the same changes as one late sweep."""
+    stop = asyncio.Event()
+    for days in (89, 90, 119, 121, 122, 200, 260):
+        await housekeeper(settings, ledger, START + timedelta(days=days)).turn(stop)
+    await housekeeper(settings, ledger, LATER).turn(stop)
+    changes, _ = owed(LATER)
+    events = await published(settings, settings.rating_topic, "inactivity")
+    assert {(e["player_id"], e["version"], e["after"]) for e in events} == {
+        (c.player_id, c.version, c.after) for c in changes
+    }
+    assert len(events) == len(changes)
+
+
+async def test_a_round_that_was_not_published_is_published_by_the_next_leader(
+    settings: Settings, ledger: Ledger
+) -> None:
+    """A housekeeper that died between its two commits loses and doubles nothing: the next one publishes its round."""
+    dying = housekeeper(settings, ledger, LATER, "dying")
+    await dying._claims.take([(settings.notice_topic, 0)], _nobody)
+    async with dying._rounds.open() as round_:  # committed to Postgres, and never to Kafka
+        done = await Inactivity(POLICIES).piece(round_, LATER)
+        assert done is not None
+        number, _ = await round_.record("inactivity", done)
+    assert number == 1
+    assert await published(settings, settings.rating_topic) == []
+    stop = asyncio.Event()
+    assert await housekeeper(settings, ledger, LATER, "heir").turn(stop) == 0, "the lead is held as long as the lease"
+    async with ledger.connection() as connection:
+        await connection.execute("update partition_claims set claimed_at = now() - interval '2 hours'")
+    assert await housekeeper(settings, ledger, LATER, "heir").turn(stop) == 2  # that round, and the policies
+    changes, _ = owed(LATER)
+    events = await published(settings, settings.rating_topic, "inactivity")
+    assert len(events) == len(changes)
+    assert len({event["event_id"] for event in events}) == len(changes)
+
+
+async def _nobody(owner: str) -> None:
+    raise AssertionError(f"{owner} holds nothing that would have to be fenced")

@@ -1,0 +1,1 @@
+"""What no record asks for: marking who is inactive, decay, signals of manipulation, telling of changed policies."""

@@ -1,0 +1,133 @@
+"""Housekeeping on one worker at a time, exactly once by the means of the pipeline.
+
+Postgres decides who leads: a claim on `(notices, 0)` in a group of its own, kept alive by a lease. Each piece of a task
+is a numbered round in one Postgres transaction; what it did is one Kafka transaction, flushed before the Postgres
+commit and committed after it, with the round's number as the group's offset. Whoever takes the lead fences the one
+before, and publishes the round that Postgres has and the offset has not reached.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import structlog
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from worker.ledger.claims import Claims
+from worker.ledger.errors import ClaimLostError
+from worker.ledger.rounds import Rounds
+from worker.retrying import PASSING_FAULTS
+from worker.stream import client
+from worker.stream.errors import BatchLostError, stream_faults
+from worker.stream.publisher import publisher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from worker.housekeeping.tasks import Task
+    from worker.ledger.ledger import Ledger
+    from worker.ops.metrics import Metrics
+    from worker.records import Translator
+    from worker.settings import Settings
+
+_log = structlog.get_logger(__name__)
+_PUT_OFF: tuple[type[Exception], ...] = (*PASSING_FAULTS, BatchLostError, ClaimLostError)
+_MISSED_TURNS = 3  # after so many the lead is up for grabs
+
+
+class Housekeeper:
+    """Does the tasks, when this worker leads.
+
+    Args:
+        settings: The worker's; housekeeping has a group and a transactional id of its own, made from these.
+        ledger: Open.
+        translator: Encodes what is published.
+        tasks: What there is to do, in this order.
+        metrics: Counts what is published.
+        clock: The time as the tasks see it, aware; for tests.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        translator: Translator,
+        tasks: Sequence[Task],
+        metrics: Metrics,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._settings = settings.model_copy(
+            update={
+                "consumer_group": f"{settings.consumer_group}.housekeeping",
+                "instance_id": f"{settings.instance_id}.housekeeping",
+            }
+        )
+        group, owner = self._settings.consumer_group, self._settings.transactional_id
+        self._at = TopicPartition(settings.notice_topic, 0)
+        self._rounds = Rounds(ledger, group=group, owner=owner, topic=settings.notice_topic)
+        self._claims = Claims(
+            ledger.pool, group=group, owner=owner, acquire_timeout_s=settings.database_acquire_timeout_s
+        )
+        self._translator = translator
+        self._tasks = tasks
+        self._metrics = metrics
+        self._clock = clock
+        self._consumer: AIOKafkaConsumer | None = None
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Do what there is to do every `housekeeping_interval_s`, until stopped; a fault puts it off to the next."""
+        while not stop.is_set():
+            try:
+                await self.turn(stop)
+            except _PUT_OFF as error:
+                _log.warning("housekeeping is put off", error=repr(error))
+            except Exception:  # a bug in a task must not end the rating of matches
+                _log.exception("housekeeping failed and is put off: a bug, please report it with this line")
+            try:
+                async with asyncio.timeout(self._settings.housekeeping_interval_s):
+                    await stop.wait()
+            except TimeoutError:
+                continue
+
+    async def turn(self, stop: asyncio.Event) -> int:
+        """Do all that there is to do now, if this worker leads; gives how many rounds were published."""
+        if not await self._rounds.may_lead(_MISSED_TURNS * self._settings.housekeeping_interval_s):
+            return 0
+        rounds = 0
+        self._consumer = client.bare_consumer(self._settings)
+        out = publisher(self._settings, self._consumer)
+        try:
+            with stream_faults():
+                await self._consumer.start()
+            self._consumer.assign([self._at])
+            await out.start()
+            await self._claims.take([(self._at.topic, self._at.partition)], out.fence)
+            with stream_faults():
+                committed = await self._consumer.committed(self._at)
+            for number, publications in await self._rounds.unpublished(committed or 0):
+                await out.stage(self._translator.outgoing(publications))
+                await out.commit({self._at: number})
+                rounds += 1
+            for task in self._tasks:
+                while not stop.is_set():
+                    async with self._rounds.open() as round_:
+                        done = await task.piece(round_, self._clock())
+                        number, publications = (0, []) if done is None else await round_.record(task.name, done)
+                        if number:
+                            await out.stage(self._translator.outgoing(publications))
+                    if number:
+                        await out.commit({self._at: number})
+                        self._metrics.published(len(publications))
+                        rounds += 1
+                    if done is None:
+                        break
+        finally:
+            await out.stop()
+            await self._consumer.stop()
+        return rounds
+
+    async def leave(self) -> None:
+        """Give the lead up, so that another worker need not wait for the lease to end."""
+        await self._claims.release()
