@@ -11,10 +11,10 @@ import asyncpg
 import orjson
 
 from tests.support.kafka import Raw, read_all
-from worker.events import load_schema, validator
+from worker.events import encode_change, validator
 from worker.policies import load_policies
 from worker.rating.book import Book
-from worker.rating.model import Change, Match, Rated, Side
+from worker.rating.model import Change, Match, Rated, Unrated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,8 +58,8 @@ async def check(settings: Settings, produced: Iterable[Match]) -> Findings:
     findings.lost += sorted(matches.keys() - recorded.keys())
     findings.doubled += sorted(recorded.keys() - matches.keys())
     _check_chains(entries, ratings, findings)
-    _check_rebuild(matches, entries, ratings, findings)
-    _check_published(await read_all(settings, settings.rating_topic), entries, findings)
+    rebuilt = _check_rebuild(matches, recorded, entries, ratings, findings)
+    _check_published(await read_all(settings, settings.rating_topic), entries, rebuilt, findings)
     return findings
 
 
@@ -83,75 +83,75 @@ def _check_chains(entries: list[Any], ratings: list[Any], findings: Findings) ->
     findings.doubled += [f"{key}" for key, count in by_match.items() if count > 1]
 
 
-def _check_rebuild(matches: dict[str, Match], entries: list[Any], ratings: list[Any], findings: Findings) -> None:
-    """Rating the produced matches again, in the order of the ledger, gives the stored ratings to the last bit."""
+def _check_rebuild(
+    matches: dict[str, Match], recorded: dict[str, Any], entries: list[Any], ratings: list[Any], findings: Findings
+) -> dict[tuple[str, str, int], Change]:
+    """Rating the produced matches again, in the order of the ledger, gives the stored ratings to the last bit.
+
+    Returns:
+        Every change that there has to be, by pool, player and version.
+    """
     book = Book(load_policies(None, ()))
-    rebuilt: list[Change] = []
-    for match_id in dict.fromkeys(entry["match_id"] for entry in entries):
+    rebuilt: dict[tuple[str, str, int], Change] = {}
+    rated = dict.fromkeys(entry["match_id"] for entry in entries)
+    for match_id in rated:
         if match_id not in matches:
             continue  # reported already
-        outcome = book.rate(in_id_order(matches[match_id]))
+        outcome = book.rate(matches[match_id])
         assert isinstance(outcome, Rated), f"{match_id} has ledger entries and is not rated"
-        rebuilt += outcome.changes
+        rebuilt |= {(change.pool, change.player_id, change.version): change for change in outcome.changes}
+    _check_unrated([matches[name] for name in matches.keys() & recorded.keys() - rated.keys()], recorded, findings)
     stored = {(e["pool"], e["player_id"], e["version"]): e for e in entries}
-    for change in rebuilt:
-        entry = stored.get((change.pool, change.player_id, change.version))
-        same = entry is not None and (
-            change.before,
-            change.after,
-            change.expected,
-            change.k,
-            change.k_rule,
-            change.weight,
-            change.games,
-            change.reason,
-        ) == tuple(entry[name] for name in ("before", "after", "expected", "k", "k_rule", "weight", "games", "reason"))
-        if not same:
+    names = ("before", "after", "delta", "expected", "score", "k", "k_rule", "weight", "games", "reason", "occurred_at")
+    for key, change in rebuilt.items():
+        entry = stored.get(key)
+        if entry is None or any(getattr(change, name) != entry[name] for name in names):
             findings.unequal.append(f"{change} {entry}")
-    if len(rebuilt) != len(entries):
+    if rebuilt.keys() != stored.keys():
         findings.unequal.append(f"{len(rebuilt)} changes rebuilt, {len(entries)} stored")
+    _check_states(book, ratings, findings)
+    return rebuilt
+
+
+def _check_unrated(unrated: list[Match], recorded: dict[str, Any], findings: Findings) -> None:
+    for match in unrated:
+        outcome = Book(load_policies(None, ())).rate(match)
+        reason = recorded[match.match_id]["unrated_reason"]
+        if not isinstance(outcome, Unrated) or outcome.reason != reason:
+            findings.unequal.append(f"{match.match_id}: recorded as {reason}, should be {outcome}")
+
+
+def _check_states(book: Book, ratings: list[Any], findings: Findings) -> None:
     for row in ratings:
         state = book.state(row["pool"], row["player_id"])
         if row["version"] == 0:
             continue
-        names = ("rating", "version", "games", "wins", "draws", "losses", "peak", "last_played_at")
-        if state is None or any(getattr(state, name) != row[name] for name in names):
+        if state is None or any(getattr(state, name) != row[name] for name in state._fields):
             findings.unequal.append(f"{row['pool']} {row['player_id']}: {state} {dict(row)}")
 
 
-def _check_published(records: list[Raw], entries: list[Any], findings: Findings) -> None:
-    """Each ledger entry is published once, under its own id, valid, in version order for each player."""
+def _check_published(
+    records: list[Raw], entries: list[Any], rebuilt: dict[tuple[str, str, int], Change], findings: Findings
+) -> None:
+    """Each ledger entry is published once, under its own id, valid, as the core says, in each player's version order."""
     valid = validator("rating-changed")
     last: dict[tuple[str, str], int] = {}
     seen: Counter[tuple[str, str, int]] = Counter()
     ids: set[str] = set()
     for record in records:
         event = record.json()
-        assert valid.is_valid(event), (event, load_schema("rating-changed"))
-        assert record.key == f"{event['pool']}|{event['player_id']}".encode()
+        assert valid.is_valid(event), event
         player = (event["pool"], event["player_id"])
-        seen[(*player, event["version"])] += 1
+        key = (*player, event["version"])
+        seen[key] += 1
         if event["event_id"] in ids or record.header("ce_id") != event["event_id"]:
             findings.published_twice.append(event["event_id"])
         ids.add(event["event_id"])
+        if key not in rebuilt or (record.key, record.value) != encode_change(rebuilt[key])[:2]:
+            findings.unequal.append(f"published: {event}")
         if event["version"] != last.get(player, 0) + 1:
             findings.out_of_order.append(f"{player}: {event['version']} after {last.get(player, 0)}")
         last[player] = event["version"]
     stored = {(entry["pool"], entry["player_id"], entry["version"]): entry for entry in entries}
     findings.unpublished += [f"{key}" for key in stored if not seen[key]]
     findings.published_twice += [f"{key}" for key, count in seen.items() if count > 1 or key not in stored]
-
-
-def in_id_order(match: Match) -> Match:
-    """Give the match with its sides by player id, as the ledger keeps them."""
-    one, other = match.sides
-    sides: tuple[Side, Side] = (one, other) if one.id < other.id else (other, one)
-    return Match(
-        match.match_id,
-        match.pool,
-        match.finished_at,
-        sides,
-        match.match_type,
-        match.tournament_id,
-        match.verified,
-    )

@@ -61,7 +61,7 @@ async def produce(settings: Settings, records: Iterable[Raw]) -> int:
         )
         count = 0
         for record in records:
-            placed = {} if record.partition < 0 else {"partition": record.partition}
+            placed: dict[str, Any] = {} if record.partition < 0 else {"partition": record.partition}
             producer.produce(
                 settings.match_topic,
                 value=record.value,
@@ -107,9 +107,9 @@ async def read_all(settings: Settings, topic: str) -> list[Raw]:
                         Raw(
                             message.key(),
                             message.value(),
-                            tuple(message.headers() or ()),
-                            message.partition(),
-                            message.offset(),
+                            _headers(message),
+                            message.partition() or 0,
+                            message.offset() or 0,
                         )
                     )
                 else:
@@ -120,6 +120,10 @@ async def read_all(settings: Settings, topic: str) -> list[Raw]:
             consumer.close()
 
     return await asyncio.to_thread(read)
+
+
+def _headers(message: Any) -> tuple[tuple[str, bytes], ...]:
+    return tuple(message.headers() or ())
 
 
 async def until_all_committed(settings: Settings, timeout_s: float = 120) -> None:
