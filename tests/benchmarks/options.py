@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.benchmarks.contenders import contenders
 from tests.support.processes import ROOT
 
 _DEFAULT_OUT = ROOT / ".local" / "bench" / "result.json"
@@ -58,12 +59,16 @@ def parse(arguments: list[str] | None = None) -> Options:
     add("--workers", type=_ints, default=(), help="instead: so many workers on one database, such as 1,2,4")
     add("--profile", action="store_true", help="run the worker under cProfile; the .pstats lie beside the logs")
     given = parser.parse_args(arguments)
+    batches = given.batch_sizes or ((2_000,) if given.quick else (2_000, 5_000))
+    for name in given.only:
+        if not contenders(batches, (name,)):
+            parser.error(f"--only {name}: there are {', '.join(one.title for one in contenders(batches))}")
     return Options(
         out=given.out,
         only=tuple(given.only),
         matches=given.matches or (20_000 if given.quick else 100_000),
         runs=given.runs or (1 if given.quick else 3),
-        batches=given.batch_sizes or ((2_000,) if given.quick else (2_000, 5_000)),
+        batches=batches,
         players=given.players,
         latency=given.latency,
         loads=given.loads,
