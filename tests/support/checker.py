@@ -133,7 +133,7 @@ def _check_states(book: Book, ratings: list[Any], findings: Findings) -> None:
 def _check_published(
     records: list[Raw], entries: list[Any], rebuilt: dict[tuple[str, str, int], Change], findings: Findings
 ) -> None:
-    """Each ledger entry is published once, under its own id, valid, as the core says, in each player's version order."""
+    """Each ledger entry is published once, under its own id, valid, as the core says, in version order."""
     valid = validator("rating-changed")
     last: dict[tuple[str, str], int] = {}
     seen: Counter[tuple[str, str, int]] = Counter()

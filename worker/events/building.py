@@ -33,7 +33,10 @@ class Clock(NamedTuple):
 
 
 def build_match(document: dict[str, Any], root: str, clock: Clock) -> Match:
-    """Return the match of a `match-finished`."""
+    """Return the match of a `match-finished`, its sides by player id.
+
+    The ledger keeps them so; what comes of a match must not depend on whether it is read from the stream or from there.
+    """
     one, two = document["players"]
     if one["id"] == two["id"]:
         raise BadEventError(
@@ -50,7 +53,7 @@ def build_match(document: dict[str, Any], root: str, clock: Clock) -> Match:
         document["match_id"],
         document["pool"],
         _happened(document, "finished_at", root, clock),
-        (_side(one), _side(two)),
+        (_side(one), _side(two)) if one["id"] < two["id"] else (_side(two), _side(one)),
         document.get("match_type", "ranked"),
         document.get("tournament_id"),
         document.get("verified", True),

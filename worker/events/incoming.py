@@ -56,7 +56,7 @@ class DecodedMatch(NamedTuple):
     """A match as it came from a record.
 
     Attributes:
-        match: Its sides in the order in which they came; the time in UTC.
+        match: Its sides by player id; the time in UTC.
         digest: 16 bytes over what the match means; see `match_digest`.
         traceparent: The W3C trace context that came along, None when there was none or it was malformed.
     """
@@ -70,7 +70,7 @@ class Decoded(NamedTuple):
     """An event as it came from a record.
 
     Attributes:
-        event: Its lists in the order in which they came; the times in UTC.
+        event: Its lists in the order in which they came, but for the sides of a match; the times in UTC.
         id: What makes it unique; see `incoming_id`.
         digest: 16 bytes over what it means; see `event_digest`.
         traceparent: The W3C trace context that came along, None when there was none or it was malformed.

@@ -63,7 +63,7 @@ def producer(settings: Settings, transactional_id: str | None) -> AIOKafkaProduc
         transaction_timeout_ms=settings.transaction_timeout_ms,
         enable_idempotence=True,
         acks="all",
-        compression_type="lz4",  # also so that a dead letter that came compressed fits where it fitted before
+        compression_type="zstd",  # also so that a dead letter that came compressed fits where it fitted before
         max_batch_size=MAX_PRODUCER_BATCH_BYTES,
         max_request_size=MAX_REQUEST_BYTES,
         request_timeout_ms=int(settings.kafka_request_timeout_s * 1000),
