@@ -1,40 +1,67 @@
-"""The commands, put together."""
+"""The commands, put together; the module of each is imported when it is asked for.
+
+Some stand on much (Alembic, aiohttp, aiokafka) and take a second to import; `rate` stands on little and need not wait.
+"""
 
 # Typer reads the annotations of commands while it runs, so here they are no strings.
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 
 from worker import __version__
-from worker.cli import check, demo, dev, look, prepare, produce, rate, serve
 from worker.cli.exits import MEANINGS
 
 _EXIT_CODES = "\n\n".join(["Exit codes:", *(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items())])
+_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
-app = typer.Typer(
-    name="rating-worker",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=_EXIT_CODES,
-)
+
+class _Where(NamedTuple):
+    panel: str
+    module: str
+    function: str
+
 
 _WORK, _SETUP, _LOOK, _TRY = "The worker", "Before it starts", "Looking at ratings", "Trying things out"
+_COMMANDS = {
+    "run": _Where(_WORK, "serve", "run_worker"),
+    "migrate": _Where(_SETUP, "migrate", "migrate_database"),
+    "topics": _Where(_SETUP, "topics", "topics"),
+    "check": _Where(_SETUP, "check", "check"),
+    "settings": _Where(_SETUP, "describe", "describe_settings"),
+    "leaderboard": _Where(_LOOK, "look", "leaderboard"),
+    "player": _Where(_LOOK, "look", "player"),
+    "explain": _Where(_LOOK, "look", "explain_match"),
+    "rate": _Where(_TRY, "rate", "rate"),
+    "produce": _Where(_TRY, "produce", "produce"),
+    "demo": _Where(_TRY, "demo", "demo"),
+    "dev": _Where(_TRY, "dev", "dev"),
+}
 
-app.command("run", rich_help_panel=_WORK)(serve.run_worker)
-app.command("migrate", rich_help_panel=_SETUP)(prepare.migrate_database)
-app.command("topics", rich_help_panel=_SETUP)(prepare.topics)
-app.command("settings", rich_help_panel=_SETUP)(prepare.settings_)
-app.command("check", rich_help_panel=_SETUP)(check.check)
-app.command("leaderboard", rich_help_panel=_LOOK)(look.leaderboard)
-app.command("player", rich_help_panel=_LOOK)(look.player)
-app.command("explain", rich_help_panel=_LOOK)(look.explain_match)
-app.command("produce", rich_help_panel=_TRY)(produce.produce)
-app.command("rate", rich_help_panel=_TRY)(rate.rate)
-app.command("demo", rich_help_panel=_TRY)(demo.demo)
-app.command("dev", rich_help_panel=_TRY)(dev.dev)
+
+class _Commands(TyperGroup):
+    def list_commands(self, _ctx: Any) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, _ctx: Any, name: str) -> Any:
+        where = _COMMANDS.get(name)
+        if where is None:
+            return None
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_OPTIONS)
+        function = getattr(import_module(f"worker.cli.{where.module}"), where.function)
+        alone.command(name, rich_help_panel=where.panel)(function)
+        return typer.main.get_command(alone)
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings=_OPTIONS,
+    epilog=_EXIT_CODES,
+)
 
 
 def _version(wanted: bool) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from aiokafka.errors import KafkaError
 
-from worker.cli.exits import described
 from worker.cli.finding import Finding
+from worker.cli.reaching import described
 from worker.cli.topic_facts import TopicFact, topic_facts
 from worker.settings import Delivery
 from worker.stream import client

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
-from worker.cli.exits import described
 from worker.cli.finding import Finding
+from worker.cli.reaching import described
 from worker.ledger import reads
 from worker.ledger.errors import LedgerSetupError
 from worker.ledger.ledger import check_schema, open_pool

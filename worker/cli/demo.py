@@ -12,11 +12,13 @@ import typer
 from rich.progress import Progress
 
 from worker.cli import demo_report
+from worker.cli.database import postgres
 from worker.cli.demo_report import Report
-from worker.cli.exits import CommandError, Exit, command, reaching_kafka
+from worker.cli.exits import CommandError, Exit, command
 from worker.cli.explanation import explain
 from worker.cli.output import console, print_json, progress
-from worker.cli.running import postgres, run
+from worker.cli.reaching import reaching_kafka
+from worker.cli.running import run
 from worker.cli.sending import CHUNK, Sender
 from worker.cli.session import make_ready, new_run, only_here, working
 from worker.cli.watching import Watcher, lag

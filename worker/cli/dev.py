@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from worker.cli.exits import command, reaching_kafka
+from worker.cli.exits import command
 from worker.cli.output import say, status
+from worker.cli.reaching import reaching_kafka
 from worker.cli.running import run
 from worker.cli.sending import Sender
 from worker.cli.session import make_ready, new_run, only_here, working

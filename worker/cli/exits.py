@@ -8,26 +8,18 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn, ParamSpec
 
-import asyncpg
 import structlog
 import typer
-from aiokafka.errors import KafkaError
 
 from worker.cli.output import quiet, say
-from worker.ledger.errors import LedgerSetupError
-from worker.ops.http import HttpServerError
 from worker.rating.errors import PolicyError
 from worker.settings import SettingsError
-from worker.stream.errors import StreamSetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from worker.settings import Settings
+    from collections.abc import Callable
 
 _P = ParamSpec("_P")
 
@@ -87,8 +79,8 @@ def command(function: Callable[_P, None]) -> Callable[_P, None]:
             leave(str(error), error.code)
         except PolicyError as error:
             leave("The policies can't be used:\n" + "\n".join(f"  - {fault}" for fault in error.faults), Exit.CONFIG)
-        except (SettingsError, LedgerSetupError, StreamSetupError, HttpServerError) as error:
-            leave(_sentence(error), Exit.CONFIG)
+        except SettingsError as error:
+            leave(str(error), Exit.CONFIG)
         except BrokenPipeError:
             close_pipe()
             raise typer.Exit(Exit.PIPE_CLOSED) from None
@@ -112,46 +104,3 @@ def close_pipe() -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)
-
-
-@contextmanager
-def reaching_postgres(settings: Settings) -> Iterator[None]:
-    """Turn what Postgres and the way to it can say into the end of the command."""
-    try:
-        yield
-    except asyncpg.InsufficientPrivilegeError as error:
-        raise CommandError(f"Postgres refuses: {error}. The role needs more rights.", Exit.CONFIG) from error
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        raise CommandError(
-            f"Postgres at {settings.database_url} can't be worked with now: {described(error)}. "
-            "Is it up, and is RATING_DATABASE_URL right?",
-            Exit.TEMPORARY,
-        ) from error
-
-
-@contextmanager
-def reaching_kafka(settings: Settings) -> Iterator[None]:
-    """Turn what Kafka and the way to it can say into the end of the command."""
-    try:
-        yield
-    except (KafkaError, OSError, TimeoutError) as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        raise CommandError(
-            f"Kafka at {settings.kafka_bootstrap} can't be worked with now: {described(error)}. "
-            "Is it up, and is RATING_KAFKA_BOOTSTRAP right?",
-            Exit.TEMPORARY,
-        ) from error
-
-
-def described(error: BaseException) -> str:
-    """Give an error in one line, with its class where it has no words of its own."""
-    text = " ".join(str(error).split())
-    return text.removesuffix(".") if text else type(error).__name__
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    return text[:1].upper() + text[1:]

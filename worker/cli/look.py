@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from worker.cli import render, render_match
+from worker.cli.database import postgres
 from worker.cli.exits import CommandError, Exit, command
 from worker.cli.explanation import Explanation, explain
 from worker.cli.output import console, plain, print_json
-from worker.cli.running import postgres, run
+from worker.cli.running import run
 from worker.ledger import reads
 from worker.settings import Settings, load_settings
 

@@ -11,9 +11,10 @@ import orjson
 import typer
 from aiokafka.errors import MessageSizeTooLargeError
 
-from worker.cli.exits import CommandError, Exit, command, reaching_kafka
+from worker.cli.exits import CommandError, Exit, command
 from worker.cli.lines import Decoder, Line, in_chunks, open_lines
 from worker.cli.output import say
+from worker.cli.reaching import reaching_kafka
 from worker.cli.running import policies_of, run
 from worker.cli.sending import CHUNK, Keyed, Sender, require_topic
 from worker.events import BadEventError, pair_key

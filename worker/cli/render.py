@@ -10,7 +10,6 @@ from rich.text import Text
 from worker.cli.explanation import RESULTS, number, signed
 from worker.cli.output import cell, plain, sentence, table
 from worker.events import whole_points
-from worker.rating.model import Reason
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from worker.ledger.reads import Page, Standing, Step
-
-_REASONS = {Reason.FLOOR: "restart"}
 
 
 def page_json(pool: str, page: Page) -> dict[str, Any]:
@@ -81,15 +78,15 @@ def print_player(out: Console, standing: Standing, steps: list[Step]) -> None:
         return
     shown = table("when", "opponent", "", "before", "change", "after", "match", numbers=("before", "change", "after"))
     for step in steps:
-        result = _REASONS.get(step.reason) or RESULTS.get(step.score if step.score is not None else -1.0, "")
+        result = step.reason.value if step.score is None else RESULTS[step.score]
         shown.add_row(
             when(step.occurred_at),
-            cell(step.opponent_id),
+            cell(step.opponent_id or ""),
             result if step.weight == 1 else f"{result} × {number(step.weight)}",
             str(whole_points(step.before)),
             signed(step.delta),
             str(whole_points(step.after)),
-            cell(step.match_id),
+            cell(step.match_id or ""),
         )
     out.print(shown)
 

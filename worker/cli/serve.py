@@ -4,6 +4,7 @@
 
 from worker.cli.exits import command
 from worker.cli.running import policies_of, run
+from worker.cli.session import worker_faults
 from worker.ops.logging import configure_logging
 from worker.service import Worker
 from worker.settings import Settings, load_settings
@@ -27,4 +28,5 @@ def run_worker() -> None:
 async def _work(settings: Settings) -> None:
     worker = Worker(settings, policies_of(settings))
     worker.install_signals()
-    await worker.run()
+    with worker_faults():
+        await worker.run()

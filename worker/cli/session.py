@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from worker.cli.exits import CommandError, Exit, reaching_kafka, reaching_postgres
-from worker.cli.running import policies_of, postgres
+from worker.cli.database import postgres
+from worker.cli.exits import CommandError, Exit
+from worker.cli.reaching import reaching_kafka, reaching_postgres, sentence_of
+from worker.cli.running import policies_of
+from worker.cli.topic_facts import make_topics
+from worker.ledger.errors import LedgerSetupError
 from worker.ledger.migrate import migrate
+from worker.ops.http import HttpServerError
 from worker.service import Worker
-from worker.stream.topics import create_topics
+from worker.stream.errors import StreamSetupError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from worker.settings import Settings
 
@@ -56,7 +61,16 @@ async def make_ready(settings: Settings, partitions: int) -> None:
     with reaching_postgres(settings):
         await migrate(settings.database_url.get_secret_value())
     with reaching_kafka(settings):
-        await create_topics(settings, partitions=partitions)
+        await make_topics(settings, partitions=partitions)
+
+
+@contextmanager
+def worker_faults() -> Iterator[None]:
+    """Turn what keeps a worker from working, until somebody mends it, into the end of the command."""
+    try:
+        yield
+    except (LedgerSetupError, StreamSetupError, HttpServerError) as error:
+        raise CommandError(sentence_of(error), Exit.CONFIG) from error
 
 
 @asynccontextmanager
@@ -64,7 +78,7 @@ async def working(settings: Settings) -> AsyncIterator[Worker]:
     """Run a worker beside the block, and stop it in order after it; should it fail, the block is cancelled.
 
     Raises:
-        LedgerSetupError, StreamSetupError, HttpServerError: As the worker says.
+        CommandError: What somebody has to mend before a worker can work.
     """
     worker = Worker(settings, policies_of(settings))
     task = asyncio.create_task(worker.run())
@@ -75,19 +89,20 @@ async def working(settings: Settings) -> AsyncIterator[Worker]:
             block.cancel()
 
     task.add_done_callback(failed)
-    try:
-        running = asyncio.create_task(worker.running.wait())
-        await asyncio.wait({task, running}, return_when=asyncio.FIRST_COMPLETED)
-        running.cancel()
-        yield worker
-    except asyncio.CancelledError:
-        if task.done() and not task.cancelled() and (error := task.exception()) is not None:
-            if block is not None:
-                block.uncancel()
-            raise error from None
-        raise
-    finally:
-        task.remove_done_callback(failed)
-        worker.stop()
-        await asyncio.wait({task})
-    await task
+    with worker_faults():
+        try:
+            running = asyncio.create_task(worker.running.wait())
+            await asyncio.wait({task, running}, return_when=asyncio.FIRST_COMPLETED)
+            running.cancel()
+            yield worker
+        except asyncio.CancelledError:
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                if block is not None:
+                    block.uncancel()
+                raise error from None
+            raise
+        finally:
+            task.remove_done_callback(failed)
+            worker.stop()
+            await asyncio.wait({task})
+        await task

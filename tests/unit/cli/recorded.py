@@ -19,11 +19,16 @@ YIBOARD, BICIID, FIDE = (POLICIES.at(pool, AT) for pool in ("yi", "shax", "chess
 
 
 def a_match(
-    score: float = 1.0, *, pool: str = "yi", match_type: str = "ranked", birth_year: int | None = None
+    score: float = 1.0,
+    *,
+    pool: str = "yi",
+    match_type: str = "ranked",
+    birth_year: int | None = None,
+    verified: bool = True,
 ) -> Match:
     """Make a match of ann and bob, by ann's score and birth year."""
     sides = (Side("ann", score, birth_year), Side("bob", 1.0 - score))
-    return Match("m1", pool, AT, sides, match_type)
+    return Match("m1", pool, AT, sides, match_type, verified=verified)
 
 
 def standing(rating: float, games: int = 50, peak: float | None = None) -> PlayerState:

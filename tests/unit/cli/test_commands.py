@@ -16,7 +16,9 @@ from aiokafka.errors import KafkaConnectionError
 import worker.cli
 from worker import __version__
 from worker.cli import exits
-from worker.cli.exits import MEANINGS, CommandError, Exit, command, reaching_kafka, reaching_postgres
+from worker.cli.exits import MEANINGS, CommandError, Exit, command
+from worker.cli.reaching import reaching_kafka, reaching_postgres
+from worker.cli.session import worker_faults
 from worker.ledger.errors import LedgerSetupError
 from worker.ops.http import HttpServerError
 from worker.rating import PolicyError
@@ -112,9 +114,6 @@ def test_settings(cli: Cli) -> None:
     ("error", "code"),
     [
         (SettingsError("s"), Exit.CONFIG),
-        (LedgerSetupError("s"), Exit.CONFIG),
-        (StreamSetupError("s"), Exit.CONFIG),
-        (HttpServerError("s"), Exit.CONFIG),
         (PolicyError(["s"]), Exit.CONFIG),
         (CommandError("s", Exit.DATA), Exit.DATA),
         (KeyboardInterrupt(), Exit.INTERRUPTED),
@@ -151,6 +150,7 @@ def test_the_code_of_every_error(
         (TimeoutError(), Exit.TEMPORARY),
         (asyncpg.CannotConnectNowError("starting up"), Exit.TEMPORARY),
         (asyncpg.InsufficientPrivilegeError("no"), Exit.CONFIG),
+        (LedgerSetupError("no such database"), Exit.CONFIG),
     ],
     ids=repr,
 )
@@ -161,6 +161,16 @@ def test_postgres_away(error: Exception, code: Exit) -> None:
         raise error
     assert told.value.code is code
     assert "sesame" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "error", [LedgerSetupError("mend it"), StreamSetupError("mend it"), HttpServerError("mend it")]
+)
+def test_what_keeps_a_worker_from_working(error: Exception) -> None:
+    """What somebody has to mend comes in the worker's own words, by the code for it."""
+    with pytest.raises(CommandError, match="Mend it") as told, worker_faults():
+        raise error
+    assert told.value.code is Exit.CONFIG
 
 
 def test_kafka_away() -> None:

@@ -142,7 +142,7 @@ def test_whole_points() -> None:
 @pytest.mark.parametrize(
     ("match", "policy", "said"),
     [
-        (replace(a_match(), verified=False), YIBOARD, "unverified: no server validated this match"),
+        (a_match(verified=False), YIBOARD, "unverified: no server validated this match"),
         (a_match(match_type="casual", pool="shax"), BICIID, "casual: the policy of pool shax gives casual matches no"),
         (
             a_match(0.5),
@@ -206,7 +206,7 @@ def test_a_forged_policy_is_loud() -> None:
     more = replace(one, changes=(*one.changes, one.changes[0]._replace(version=52)))
     told = explain(replace(record, sides=(more, other))).contradictions
     assert told == ["ann, change 52: the ledger has it, the rules don't give it"]
-    unverified = replace(record, match=replace(record.match, verified=False))
+    unverified = replace(record, match=a_match(verified=False))
     assert explain(unverified).contradictions == [
         "the ledger has changes, but the rules don't rate this match (unverified)"
     ]

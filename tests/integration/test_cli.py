@@ -1,0 +1,307 @@
+"""The command line on a real Kafka and a real Postgres: making ready, checking, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+import pytest
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
+from tests.support.kafka import read_all
+from tests.support.matches import stream
+from tests.support.running import running
+from tests.support.waiting import until
+from tests.unit.cli.processes import Ended, cli, cli_process, role, seen, sql, start, url_of
+from worker.cli.topic_facts import topic_facts
+from worker.events import encode_match
+from worker.ledger.migrate import head_revision
+from worker.stream import client
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from deploy.local import Stack
+    from worker.settings import Settings
+
+
+async def configure_topic(settings: Settings, topic: str, **values: str) -> None:
+    """Set what a topic is configured to, dots for underscores, and wait until the broker says so."""
+    resource = ConfigResource(
+        ConfigResourceType.TOPIC, topic, {name.replace("_", "."): values[name] for name in values}
+    )
+    admin = client.admin(settings)
+    await admin.start()
+    try:
+        [answer] = await admin.alter_configs([resource])
+        assert [code for code, *_ in answer.resources] == [0]
+    finally:
+        await admin.close()
+
+    async def is_so() -> bool:
+        fact = (await topic_facts(settings, configured=True))[topic]
+        return all(fact.config.get(name) == value for name, value in resource.configs.items())
+
+    await until(is_so, 30)
+
+
+@pytest.fixture
+async def ready(settings: Settings) -> Settings:
+    """Settings whose topics the broker shows."""
+    return await seen(settings)
+
+
+# --- making ready
+
+
+async def test_migrate(blank_settings: Settings) -> None:
+    """migrate says before and after, does nothing twice, and goes back only when told that data may go."""
+    head = head_revision()
+    first = await cli(blank_settings, "migrate")
+    assert (first.code, first.err) == (0, f"The database was empty and is {head} now.\n")
+    again = await cli(blank_settings, "migrate")
+    assert (again.code, again.err) == (0, f"Nothing to do: the database is {head}.\n")
+    refused = await cli(blank_settings, "migrate", "--revision", "base")
+    assert refused.code == 2
+    assert "going back to base destroys data. If that is meant, add --yes." in refused.err
+    assert await sql(blank_settings, "select version_num from alembic_version") == head
+    unknown = await cli(blank_settings, "migrate", "--revision", "9999")
+    assert unknown.code == 2
+    assert "no migration '9999'" in unknown.err
+    back = await cli(blank_settings, "migrate", "--revision", "base", "--yes")
+    assert (back.code, back.err) == (0, f"The database was {head} and is empty now.\n")
+
+
+async def test_migrate_a_database_of_a_newer_version(settings: Settings) -> None:
+    """A revision that this version does not know is told as what it is."""
+    await sql(settings, "update alembic_version set version_num = 'zzzz'")
+    ended = await cli(settings, "migrate")
+    assert ended.code == 78
+    assert "The database's revision zzzz is none that this version of the worker knows" in ended.err
+
+
+async def test_migrate_without_the_right_to(blank_settings: Settings) -> None:
+    """A role that may not create tables is told so, and nothing was changed."""
+    await sql(blank_settings, f"create role {role(blank_settings)} login")
+    ended = await cli(blank_settings, "migrate", RATING_DATABASE_URL=url_of(blank_settings, login=role(blank_settings)))
+    assert ended.code == 78
+    assert "permission denied" in ended.err
+
+
+async def test_topics(blank_settings: Settings) -> None:
+    """topics shows what is missing and ends with 78, creates it when told to, and then has nothing to do."""
+    names = [blank_settings.match_topic, blank_settings.rating_topic, blank_settings.dead_letter_topic]
+    missing = await cli(blank_settings, "topics", "--json")
+    assert missing.code == 78
+    assert missing.json() == {"topics": [], "missing": names, "created": []}
+    made = await cli(blank_settings, "topics", "--create", "--partitions", 3)
+    assert made.code == 0
+    assert made.out.count("created") == 3
+    again = await cli(blank_settings, "topics", "--create", "--json")
+    assert again.code == 0
+    assert again.json()["created"] == []
+    assert {topic["name"]: topic["partitions"] for topic in again.json()["topics"]} == dict(
+        zip(names, (3, 3, 1), strict=True)
+    )
+
+
+async def test_topics_that_the_broker_refuses(blank_settings: Settings) -> None:
+    """More replicas than brokers is something to mend, in the broker's words."""
+    ended = await cli(blank_settings, "topics", "--create", "--replicas", 3)
+    assert ended.code == 78
+    assert "can't be created" in ended.err
+
+
+# --- check
+
+
+def findings(ended: Ended) -> dict[str, tuple[str, str, str]]:
+    """Give what `check --json` found, by name."""
+    return {one["name"]: (one["state"], one["detail"], one["mend"]) for one in ended.json()["findings"]}
+
+
+async def test_check_finds_all_well(ready: Settings) -> None:
+    """With everything as it must be, every line is ok and the command ends with 0, in either form."""
+    ended = await cli(ready, "check")
+    assert ended.code == 0, ended.out
+    assert {line.split()[0] for line in ended.out.splitlines()} == {"ok"}
+    in_json = await cli(ready, "check", "--json")
+    assert in_json.code == 0
+    assert in_json.json()["ok"] is True
+    assert findings(in_json)[f"topic {ready.match_topic}"][1] == "partitions: 12, replicas: 1"
+    assert findings(in_json)["transactions"][0] == "ok"
+
+
+async def test_check_before_anything_is_made(blank_settings: Settings) -> None:
+    """An unmigrated database and missing topics are all named at once, each with the command that mends it."""
+    ended = await cli(blank_settings, "check", "--json")
+    assert ended.code == 78
+    found = findings(ended)
+    assert found["schema"][0] == "WRONG"
+    assert "rating-worker migrate" in found["schema"][2]
+    for topic in (blank_settings.match_topic, blank_settings.rating_topic, blank_settings.dead_letter_topic):
+        assert found[f"topic {topic}"][:2] == ("WRONG", "is missing")
+    assert found["Kafka"][0] == found["Postgres"][0] == "ok"
+
+
+async def test_check_finds_topics_that_lose_matches(ready: Settings) -> None:
+    """A compacted match topic and dead letters that are too small for a match are named with what to set."""
+    await configure_topic(ready, ready.match_topic, cleanup_policy="compact")
+    await configure_topic(ready, ready.dead_letter_topic, max_message_bytes="1000")
+    await configure_topic(ready, ready.rating_topic, max_message_bytes="1000")
+    ended = await cli(ready, "check", "--json")
+    assert ended.code == 78
+    found = findings(ended)
+    assert found[f"cleanup of {ready.match_topic}"][0] == "WRONG"
+    assert "cleanup.policy=delete" in found[f"cleanup of {ready.match_topic}"][2]
+    for name in ("size of dead letters", "size of changes"):
+        assert found[name][0] == "WRONG"
+        assert "max.message.bytes" in found[name][2]
+
+
+async def test_check_finds_a_policy_that_was_changed(ready: Settings, tmp_path: Path) -> None:
+    """A policy version whose content differs from the ledger's is named, before a worker refuses to start with it."""
+    text = (
+        'name = "mine"\nversion = 1\nstart = {}\nprovisional_games = 0\n[expected]\nmethod = "logistic"\nscale = 400\n'
+    )
+    text += '[[k_factor]]\nname = "all"\nk = 10\n[[ladder]]\ntitle = "anyone"\n'
+    path = tmp_path / "mine.toml"
+    path.write_text(text.format(1500), encoding="utf-8")
+    files = {"RATING_POLICY_FILES": str(path)}
+    process = await start(ready, "run", RATING_LOG_FORMAT="json", **files)
+    assert process.stderr
+    async for line in process.stderr:
+        if b"partitions assigned" in line:
+            break
+    process.terminate()
+    await process.communicate()
+    assert process.returncode == 0
+    assert (await cli(ready, "check", **files)).code == 0
+    path.write_text(text.format(1600), encoding="utf-8")
+    ended = await cli(ready, "check", "--json", **files)
+    assert ended.code == 78
+    state, detail, mend = findings(ended)["policies in the ledger"]
+    assert state == "WRONG"
+    assert "mine version 1 has digest" in detail
+    assert "version 2" in mend
+    refused = await cli_process(ready, "run", **files)
+    assert refused.code == 78
+    assert "Policy mine version 1 was changed" in refused.err.splitlines()[-1]
+
+
+async def test_check_finds_missing_rights(ready: Settings) -> None:
+    """A role that may not write what the worker writes is named with what to grant."""
+    await sql(ready, f"create role {role(ready)} login")
+    await sql(ready, f"grant select on all tables in schema public to {role(ready)}")
+    ended = await cli(ready, "check", "--json", RATING_DATABASE_URL=url_of(ready, login=role(ready)))
+    assert ended.code == 78
+    found = findings(ended)
+    assert found["rights"][0] == "WRONG"
+    assert "insert on matches" in found["rights"][1]
+    assert "select" not in found["rights"][1]
+    assert found["schema"][0] == found["policies in the ledger"][0] == "ok"
+
+
+async def test_check_with_a_role_that_may_read_nothing(settings: Settings) -> None:
+    """A role without any right is told so; what can't be looked at is said to be unknown."""
+    await sql(settings, f"create role {role(settings)} login")
+    ended = await cli(settings, "check", "--json", RATING_DATABASE_URL=url_of(settings, login=role(settings)))
+    assert ended.code == 78
+    assert findings(ended)["rights"][0] == "WRONG"
+    assert findings(ended)["schema"][0] == "unknown"
+
+
+async def test_check_leaves_everything_as_it_was(ready: Settings) -> None:
+    """check writes nothing: no policy is registered, no topic made, no record sent."""
+    await cli(ready, "check")
+    assert await sql(ready, "select count(*) from policies") == 0
+    for topic in (ready.match_topic, ready.rating_topic, ready.dead_letter_topic):
+        assert await read_all(ready, topic) == []
+
+
+# --- what goes wrong
+
+
+@pytest.mark.parametrize("command", ["check", "migrate", "leaderboard yi", "demo"])
+async def test_no_such_database(settings: Settings, command: str) -> None:
+    """A database that is not there is told, with what to do, by every command that needs it."""
+    ended = await cli(settings, *command.split(), RATING_DATABASE_URL=url_of(settings, database="nowhere"))
+    assert ended.code == 78
+    assert 'database "nowhere" does not exist' in ended.out + ended.err
+
+
+async def test_a_wrong_password(ready: Settings, stack: Stack) -> None:
+    """A wrong password is told as such and never shown; the right one is let in."""
+    name = role(ready)
+    await sql(ready, f"create role {name} login superuser password 'right'")
+    rules = stack.postgres.folder / "data" / "pg_hba.conf"
+    rules.write_text(f"host all {name} all scram-sha-256\n{rules.read_text()}")
+    await sql(ready, "select pg_reload_conf()")
+
+    async def asks_for_it() -> bool:
+        try:
+            await (await asyncpg.connect(url_of(ready, login=name))).close()
+        except asyncpg.InvalidPasswordError:
+            return True
+        return False
+
+    await until(asks_for_it, 60)
+    wrong = url_of(ready, login=f"{name}:sesame")
+    for command in ("check", "migrate", "player ann", "run"):
+        run = cli_process if command == "run" else cli
+        ended = await run(ready, *command.split(), RATING_DATABASE_URL=wrong)
+        assert ended.code == 78
+        assert "password authentication failed" in ended.out + ended.err
+        assert "sesame" not in ended.out + ended.err
+    assert (await cli(ready, "check", RATING_DATABASE_URL=url_of(ready, login=f"{name}:right"))).code == 0
+
+
+@pytest.mark.parametrize("command", ["leaderboard yi", "player ann", "explain m"])
+async def test_an_unmigrated_database(blank_settings: Settings, command: str) -> None:
+    """A database that is not migrated is told, with the command that does it."""
+    ended = await cli(blank_settings, *command.split())
+    assert ended.code == 78
+    assert "Run `rating-worker migrate`" in ended.err
+
+
+async def test_a_worker_on_an_unmigrated_database(blank_settings: Settings) -> None:
+    """A worker does not start on a database that is not migrated; it says what does that, after its log lines."""
+    ended = await cli_process(blank_settings, "run")
+    assert ended.code == 78
+    assert ended.err.splitlines()[-1].startswith("The database is not migrated")
+
+
+async def test_missing_topics(blank_settings: Settings) -> None:
+    """A worker without its topics, and whoever sends to one, is told which are missing and what makes them."""
+    assert (await cli(blank_settings, "migrate")).code == 0
+    ended = await cli_process(blank_settings, "run")
+    assert ended.code == 78
+    assert blank_settings.match_topic in ended.err
+    assert "rating-worker topics --create" in ended.err
+    sent = await cli(blank_settings, "produce", stdin=encode_match(stream(1, players=2, seed=1)[0]))
+    assert sent.code == 78
+    assert f"has no topic {blank_settings.match_topic}" in sent.err
+
+
+async def test_a_port_that_is_taken(ready: Settings) -> None:
+    """A worker whose port is taken says so and ends with 78."""
+    async with running(ready) as worker:
+        ended = await cli_process(ready, "run", RATING_HTTP_PORT=str(worker.http.port))
+    assert ended.code == 78
+    assert "the port is taken" in ended.err
+
+
+async def test_a_broker_that_is_away(settings: Settings) -> None:
+    """A worker waits for a broker that is away, not ready, and still stops in order when told to."""
+    process = await start(settings, "run", RATING_KAFKA_BOOTSTRAP="127.0.0.1:1", RATING_LOG_FORMAT="json")
+    assert process.stderr
+    said: list[dict[str, Any]] = []
+    async for line in process.stderr:
+        said.append(json.loads(line))
+        if "can't be reached, trying again" in said[-1]["event"]:
+            break
+    assert "RATING_KAFKA_BOOTSTRAP" in said[-1]["event"]
+    process.terminate()
+    await process.communicate()
+    assert process.returncode == 0

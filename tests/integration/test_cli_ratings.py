@@ -1,0 +1,226 @@
+"""The command line on a real Kafka and a real Postgres: matches in, ratings out."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.kafka import read_all, until_all_committed
+from tests.support.matches import stream
+from tests.support.running import running
+from tests.support.waiting import until
+from tests.unit.cli.processes import cli, cli_process, seen, sql, start
+from worker.events import encode_match, pair_key
+
+if TYPE_CHECKING:
+    from worker.settings import Settings
+
+
+@pytest.fixture
+async def ready(settings: Settings) -> Settings:
+    """Settings whose topics the broker shows."""
+    return await seen(settings)
+
+
+MATCHES = stream(300, players=8, seed=3, pools=("yi",))
+
+
+async def test_produce(ready: Settings) -> None:
+    """Lines go as they are, keyed by their pair, with CloudEvents headers; bad ones are told and left out."""
+    matches = MATCHES
+    given = b"".join(encode_match(match) + b"\n" for match in matches) + b"no match\n"
+    sent = await cli(ready, "produce", "-", stdin=given)
+    assert sent.code == 65
+    assert sent.err.splitlines()[0].startswith("line 301: refused, not-json")
+    assert sent.err.splitlines()[1] == "300 sent, 1 refused."
+    records = await read_all(ready, ready.match_topic)
+    assert sorted(record.key or b"" for record in records) == sorted(
+        pair_key(match.pool, *(side.id for side in match.sides)) for match in matches
+    )
+    assert {record.value for record in records} == {encode_match(match) for match in matches}
+    assert {record.header("ce_type") for record in records} == {"org.rating-worker.match-finished.v1"}
+    assert {record.header("ce_id") for record in records} == {match.match_id for match in matches}
+
+
+async def rate_all(settings: Settings) -> None:
+    """Produce the matches and let a worker rate them."""
+    assert (await cli(settings, "produce", stdin=b"\n".join(map(encode_match, MATCHES)))).code == 0
+    async with running(settings):
+        await until_all_committed(settings)
+
+
+async def test_leaderboard(ready: Settings) -> None:
+    """The leaderboard has every established player, by rating; its pages, one after the other, are the whole."""
+    await rate_all(ready)
+    rows = await sql(
+        ready,
+        "select json_agg(json_build_object('player_id', player_id, 'rating', rating, 'wins', wins) "
+        "order by rating desc, rating_id) from ratings where not provisional",
+    )
+    expected = json.loads(rows)
+    board = (await cli(ready, "leaderboard", "yi", "--json")).json()
+    assert [{key: one[key] for key in expected[0]} for one in board["players"]] == expected
+    assert [one["rank"] for one in board["players"]] == list(range(1, len(expected) + 1))
+    assert board["after"] is None
+    paged: list[str] = []
+    after: list[str] = []
+    while True:
+        page = (await cli(ready, "leaderboard", "yi", "--limit", 3, "--json", *after)).json()
+        paged += [one["player_id"] for one in page["players"]]
+        if page["after"] is None:
+            break
+        after = ["--after", page["after"]]
+    assert paged == [one["player_id"] for one in expected]
+    shown = await cli(ready, "leaderboard", "yi", "--limit", 2)
+    assert expected[0]["player_id"] in shown.out
+    assert "More: --after " in shown.out
+
+
+async def test_player_and_explain(ready: Settings) -> None:
+    """A player's history is the ledger's chain; explain shows its numbers, and why a match is not rated."""
+    await rate_all(ready)
+    best = (await cli(ready, "leaderboard", "yi", "--json", "--limit", 1)).json()["players"][0]["player_id"]
+    player = (await cli(ready, "player", best, "--json", "--limit", 5)).json()
+    [pool] = player["pools"]
+    assert pool["rating"] == await sql(ready, "select rating from ratings where player_id = $1", best)
+    history = pool["history"]
+    assert len(history) == 5
+    assert history[0]["after"] == pool["rating"]
+    assert [one["before"] for one in history[:-1]] == [one["after"] for one in history[1:]]
+    assert history[0]["match_id"] in (await cli(ready, "player", best, "--pool", "yi")).out
+
+    explained = (await cli(ready, "explain", history[0]["match_id"], "--json")).json()
+    assert explained["consistent"] is True
+    [change] = next(one for one in explained["players"] if one["player_id"] == best)["changes"]
+    assert change["after"] == pool["rating"]
+    assert explained["source"]["topic"] == ready.match_topic
+    text = (await cli(ready, "explain", history[0]["match_id"])).out
+    assert "the same, to the last bit" in text
+
+    unrated = next(match.match_id for match in MATCHES if not match.verified)
+    told = await cli(ready, "explain", unrated)
+    assert told.code == 0
+    assert "Not rated: unverified" in told.out
+
+
+async def test_a_ledger_that_was_tampered_with(ready: Settings) -> None:
+    """A number in the ledger that the rules don't give is told loudly, and the command ends with 65."""
+    await rate_all(ready)
+    match_id = await sql(ready, "select match_id from ledger order by entry_id desc limit 1")
+    assert (await cli(ready, "explain", match_id)).code == 0
+    await sql(ready, "update ledger set k = k * 2 where match_id = $1", match_id)
+    forged = await cli(ready, "explain", match_id)
+    assert forged.code == 65
+    assert "CONTRADICTION" in forged.out
+    assert "contradicts its own rules" in forged.err
+
+
+async def test_what_is_not_there(settings: Settings) -> None:
+    """A pool, a player or a match that the ledger does not know ends with 1 and says where else to look."""
+    pool = await cli(settings, "leaderboard", "yi")
+    assert (pool.code, pool.out) == (1, "")
+    assert pool.err == "Nobody has played in pool yi; nor in any other: the ledger is empty.\n"
+    player = await cli(settings, "player", "ann", "--pool", "yi")
+    assert (player.code, player.err) == (1, "Player ann has no match in pool yi.\n")
+    match = await cli(settings, "explain", "m1")
+    assert match.code == 1
+    assert settings.dead_letter_topic in match.err
+
+
+async def test_produce_raw(ready: Settings) -> None:
+    """With --no-validate every line is sent as it is, to the topic that is named, keyed where a key can be found."""
+    lines = [b'{"pool":"yi","players":[{"id":"b"},{"id":"a"}]}', b"junk", b'{"pool":1}']
+    sent = await cli(ready, "produce", "--no-validate", "--topic", ready.dead_letter_topic, stdin=b"\n".join(lines))
+    assert (sent.code, sent.err) == (0, "3 sent.\n")
+    records = await read_all(ready, ready.dead_letter_topic)
+    assert sorted((record.key or b"", record.value or b"") for record in records) == sorted(
+        [(b"yi|a|b", lines[0]), (b"", lines[1]), (b"", lines[2])]
+    )
+
+
+async def test_produce_passes_on_what_comes_slowly(ready: Settings) -> None:
+    """A line that is written into a pipe is in the topic before the next one is."""
+    process = await start(ready, "produce")
+    assert process.stdin
+    for number, match in enumerate(stream(3, players=4, seed=1, pools=("yi",)), start=1):
+        process.stdin.write(encode_match(match) + b"\n")
+        await process.stdin.drain()
+
+        async def arrived(wanted: int = number) -> bool:
+            return len(await read_all(ready, ready.match_topic)) == wanted
+
+        await until(arrived, 60)
+    process.stdin.close()
+    assert await process.wait() == 0
+
+
+async def test_produce_a_line_that_the_topic_refuses(ready: Settings) -> None:
+    """A line that is larger than the topic takes is told as what it is."""
+    ended = await cli(ready, "produce", "--no-validate", stdin=b"x" * 1_500_000)
+    assert ended.code == 65
+    assert "larger than the topic takes" in ended.err
+
+
+async def test_demo(blank_settings: Settings) -> None:
+    """The demo needs nothing but the servers, rates every match once, shows its sections, and can be run again."""
+    first = await cli_process(blank_settings, "demo", "--matches", 400, "--players", 20, "--json")
+    assert first.code == 0, first.err
+    report = first.json()
+    assert report["faults"] == []
+    assert report["sent"] == {"match": 400, "repeat": 2, "bad": 2}
+    assert report["rated"] + sum(report["unrated"].values()) == 400
+    assert sum(report["dead_lettered"].values()) == 2
+    assert report["changes"] >= 2 * report["rated"]
+    assert report["changes_twice"] == 0
+    assert report["matches_per_second"] > 0
+    assert 0 < report["latency_ms"]["p50"] <= report["latency_ms"]["p99"]
+    assert report["explained"]["consistent"] is True
+    assert any(board["players"] for board in report["leaderboards"])
+    assert await sql(blank_settings, "select count(*) from matches") == 400
+    assert len(await read_all(blank_settings, blank_settings.rating_topic)) == report["changes"]
+
+    second = await cli_process(blank_settings, "demo", "--matches", 400, "--players", 20)
+    assert second.code == 0, second.err
+    assert second.err == ""
+    for part in ("rated", "dead-lettered", "yi", "Match demo-", "Throughput", "Latency", "rating-worker explain demo-"):
+        assert part in second.out
+    assert await sql(blank_settings, "select count(*) from matches") == 800
+    assert (await cli(blank_settings, "check")).code == 0
+
+
+async def test_demo_beside_another_worker(ready: Settings) -> None:
+    """A worker of the same group may do a share of the demo's matches: still all are rated once."""
+    async with running(ready.model_copy(update={"instance_id": "beside"})):
+        ended = await cli_process(ready, "demo", "--matches", 300, "--players", 20, "--json")
+    assert ended.code == 0, ended.err
+    assert ended.json()["faults"] == []
+
+
+async def test_demo_in_vain(ready: Settings) -> None:
+    """Where not everything is rated in time, the demo says so and ends."""
+    ended = await cli_process(ready, "demo", "--matches", 2_000, "--timeout", 1, RATING_BATCH_MAX_RECORDS="1")
+    assert ended.code == 75
+    assert "Not all was rated and read back in 1 s" in ended.err
+
+
+async def test_dev(blank_settings: Settings) -> None:
+    """dev makes everything ready, keeps matches flowing, says where to look, and stops in order at Ctrl-C."""
+    process = await start(blank_settings, "dev", "--rate", 200, "--players", 20)
+    assert process.stderr
+    told = [(await process.stderr.readline()).decode() for _ in range(5)]
+    assert told[0].startswith("A worker is at work on 200 matches a second")
+    assert "/metrics" in told[1]
+
+    async def rated() -> bool:
+        return bool(await sql(blank_settings, "select count(*) > 100 from matches"))
+
+    await until(rated, 60)
+    process.send_signal(signal.SIGINT)
+    out, err = await process.communicate()
+    assert process.returncode == 0, err
+    assert out == b""
+    assert b"Stopped: " in err.splitlines()[-1]
+    assert b"Traceback" not in err

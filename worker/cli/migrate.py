@@ -1,0 +1,71 @@
+"""`migrate`: the database's tables."""
+
+# Typer reads the annotations of commands while it runs, so here they are no strings.
+
+from typing import Annotated
+
+import asyncpg
+import typer
+from alembic.util import CommandError as AlembicError
+from sqlalchemy.exc import DBAPIError
+
+from worker.cli.database import postgres
+from worker.cli.exits import CommandError, Exit, command
+from worker.cli.output import say
+from worker.cli.reaching import described
+from worker.cli.running import run
+from worker.ledger.migrate import migrate
+from worker.settings import Settings, load_settings
+
+_BASE, _HEAD = "base", "head"
+
+
+@command
+def migrate_database(
+    revision: Annotated[
+        str, typer.Option(help="Migrate to this revision, such as 0001; `base` takes every table away.")
+    ] = _HEAD,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Go back to an older revision, and lose what it has no room for.")
+    ] = False,
+) -> None:
+    """Bring the database's tables to what this version of the worker needs.
+
+    The role in RATING_DATABASE_URL must be allowed to create tables. Run twice, or by two at once, it does its work
+    once.
+    """
+    settings = load_settings()
+    before, after = run(_migrate(settings, revision, allowed_back=yes))
+    say(
+        f"The database was {before or 'empty'} and is {after or 'empty'} now."
+        if before != after
+        else f"Nothing to do: the database is {after or 'empty'}."
+    )
+
+
+async def _migrate(settings: Settings, revision: str, *, allowed_back: bool) -> tuple[str | None, str | None]:
+    async with postgres(settings, migrated=False) as connection:  # says what is wrong with the way there
+        try:
+            current = await connection.fetchval("select version_num from alembic_version")
+        except asyncpg.UndefinedTableError:
+            current = None
+    back = revision == _BASE or (revision != _HEAD and current is not None and revision < current)
+    if back and current is not None and not allowed_back:
+        raise CommandError(
+            f"The database is {current}: going back to {revision} destroys data. If that is meant, add --yes.",
+            Exit.USAGE,
+        )
+    try:
+        return await migrate(settings.database_url.get_secret_value(), revision=revision)
+    except ValueError as error:
+        raise CommandError(described(error), Exit.USAGE) from error
+    except AlembicError as error:
+        raise CommandError(
+            f"The database's revision {current} is none that this version of the worker knows: {described(error)}. "
+            "Use the version of the worker that migrated it, or a newer one.",
+            Exit.CONFIG,
+        ) from error
+    except (asyncpg.PostgresError, DBAPIError) as error:
+        raise CommandError(
+            f"Postgres refuses the migration: {described(error)}. Nothing was changed.", Exit.CONFIG
+        ) from error

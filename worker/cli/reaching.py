@@ -1,0 +1,66 @@
+"""Reaching Postgres and Kafka: what goes wrong on the way there, as the end of a command with one clear message."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import asyncpg
+from aiokafka.errors import KafkaError
+
+from worker.cli.exits import CommandError, Exit
+from worker.ledger.errors import LedgerSetupError
+from worker.stream.errors import StreamSetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from worker.settings import Settings
+
+
+@contextmanager
+def reaching_postgres(settings: Settings) -> Iterator[None]:
+    """Turn what Postgres and the way to it can say into the end of the command."""
+    try:
+        yield
+    except LedgerSetupError as error:
+        raise CommandError(sentence_of(error), Exit.CONFIG) from error
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise CommandError(f"Postgres refuses: {error}. The role needs more rights.", Exit.CONFIG) from error
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise CommandError(
+            f"Postgres at {settings.database_url} can't be worked with now: {described(error)}. "
+            "Is it up, and is RATING_DATABASE_URL right?",
+            Exit.TEMPORARY,
+        ) from error
+
+
+@contextmanager
+def reaching_kafka(settings: Settings) -> Iterator[None]:
+    """Turn what Kafka and the way to it can say into the end of the command."""
+    try:
+        yield
+    except StreamSetupError as error:
+        raise CommandError(sentence_of(error), Exit.CONFIG) from error
+    except (KafkaError, OSError, TimeoutError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise CommandError(
+            f"Kafka at {settings.kafka_bootstrap} can't be worked with now: {described(error)}. "
+            "Is it up, and is RATING_KAFKA_BOOTSTRAP right?",
+            Exit.TEMPORARY,
+        ) from error
+
+
+def described(error: BaseException) -> str:
+    """Give an error in one line, with its class where it has no words of its own."""
+    text = " ".join(str(error).split())
+    return text.removesuffix(".") if text else type(error).__name__
+
+
+def sentence_of(error: Exception) -> str:
+    """Give an error's message with a capital first letter."""
+    text = str(error)
+    return text[:1].upper() + text[1:]
