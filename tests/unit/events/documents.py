@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 from tests.unit.events.samples import MAX_BYTES, NOW, ids, matches, policies, pools, times
@@ -15,6 +16,7 @@ from worker.events import (
     SANCTION_LIFTED,
     TOURNAMENT_FINISHED,
     TOURNAMENT_OPENED,
+    BadEventError,
     Decoded,
     Headers,
     decode,
@@ -83,6 +85,13 @@ def take(
 ) -> Decoded:
     """Decode with the usual clock and limit."""
     return decode(value, headers, now=NOW, max_bytes=max_bytes, default_type=default_type)
+
+
+def refusal(value: bytes | None, headers: Headers = (), default_type: str | None = None) -> BadEventError:
+    """Return why a record is refused."""
+    with pytest.raises(BadEventError) as caught:
+        take(value, headers, default_type=default_type, max_bytes=1_000_000)
+    return caught.value
 
 
 def typed(ce_type: str) -> Headers:

@@ -45,6 +45,12 @@ def decode(value: bytes | None, headers: Headers = ()) -> DecodedMatch:
     return decode_match(value, headers, now=NOW, max_bytes=MAX_BYTES)
 
 
+def by_player(match: Match) -> Match:
+    """Return a match as the worker has it, whoever is named first in its event."""
+    one, two = match.sides
+    return match if one.id < two.id else match._replace(sides=(two, one))
+
+
 _CHARACTERS = st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])
 ids = st.text(_CHARACTERS, min_size=1, max_size=128)
 pools = ids.map(lambda text: text.replace("|", "/"))

@@ -14,7 +14,7 @@ TYPE = MATCH_FINISHED.encode()
 
 
 def test_a_full_event_becomes_the_match_it_says() -> None:
-    """Every field arrives in the match, the players in the order in which they came."""
+    """Every field arrives in the match."""
     one = {"id": "ann", "score": 0.5, "attributes": {"birth_year": 2010}}
     value = event(
         match_type="tournament", tournament_id="t-9", verified=False, **players(one, {"id": "bob", "score": 0.5})
@@ -28,6 +28,14 @@ def test_a_full_event_becomes_the_match_it_says() -> None:
         "t-9",
         verified=False,
     )
+
+
+@pytest.mark.parametrize(("lo", "hi"), [("ann", "bob"), ("Zoe", "ann"), ("\uffff", "\U0001f469"), ("a", "a ")])
+def test_the_sides_come_by_player_id(lo: str, hi: str) -> None:
+    """Whoever is named first: what comes of a match is the same read from the stream or from the ledger."""
+    one, two = {"id": lo, "score": 1}, {"id": hi, "score": 0}
+    for sides in (players(one, two), players(two, one)):
+        assert decode(raw(event(**sides))).match.sides == (Side(lo, 1.0), Side(hi, 0.0))
 
 
 def test_what_is_left_out_takes_its_default() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from tests.unit.events.documents import DOCUMENTS, MEANINGS, events, take, typed
-from tests.unit.events.samples import MAX_BYTES, NOW, TRACE, decode, event, raw
+from tests.unit.events.samples import MAX_BYTES, NOW, TRACE, by_player, decode, event, raw
 from worker.events import (
     ENTRIES_CLOSED,
     INCOMING,
@@ -17,7 +17,6 @@ from worker.events import (
     PLAYER_SANCTIONED,
     TOURNAMENT_FINISHED,
     BadEventError,
-    Headers,
     Reject,
     encode_event,
     event_digest,
@@ -42,37 +41,6 @@ def test_a_full_event_becomes_what_it_says(ce_type: str) -> None:
     assert decoded.id == incoming_id(decoded.event)
     assert decoded.digest == event_digest(decoded.event)
     assert decoded.traceparent is None
-
-
-@pytest.mark.parametrize("ce_type", TYPES, ids=name_of)
-@pytest.mark.parametrize("default_type", [None, MATCH_FINISHED])
-def test_what_a_record_is_can_be_said_in_three_ways(ce_type: str, default_type: str | None) -> None:
-    """A header, an envelope, or a field `type` with the name of the event; on any topic."""
-    document = DOCUMENTS[ce_type]
-    said: list[tuple[Any, Headers]] = [
-        (document, typed(ce_type)),
-        ({"type": ce_type, "data": document}, [STRUCTURED]),
-        ({"type": ce_type, "data": document}, [STRUCTURED, *typed(MATCH_FINISHED)]),
-        ({"type": name_of(ce_type)} | document, ()),
-        ({"type": name_of(ce_type)} | document, [("ce_type", None)]),
-        ({"type": "match-finished"} | document, typed(ce_type)),
-    ]
-    for value, headers in said:
-        assert take(raw(value), headers, default_type=default_type).event == MEANINGS[ce_type]
-
-
-@pytest.mark.parametrize("field", [{}, {"type": "match-finished"}, {"type": "blitz"}, {"type": 7}, {"type": None}])
-def test_a_record_without_a_type_is_what_the_topic_carries(field: dict[str, Any]) -> None:
-    """On the match topic all is a match that doesn't say otherwise; a backend may have a `type` of its own."""
-    value = raw(event(**field))
-    match = decode(raw(event())).match
-    assert take(value, default_type=MATCH_FINISHED) == (match, "m-1", decode(value).digest, None)
-
-
-@pytest.mark.parametrize("headers", [typed(MATCH_FINISHED), [*typed("x"), *typed(MATCH_FINISHED)]])
-def test_a_match_is_taken_on_every_topic(headers: Headers) -> None:
-    """Where its type is said, a match needs no topic of its own."""
-    assert take(raw(event()), headers).event == decode(raw(event())).match
 
 
 def test_a_trace_context_is_carried() -> None:
@@ -149,7 +117,7 @@ def test_an_event_comes_back_from_its_bytes(event: Event) -> None:
     validator(document.get("type", "match-finished")).validate(document)
     decoded = take(value, default_type=MATCH_FINISHED)
     if isinstance(event, Match):
-        event = event._replace(sides=tuple(sorted(event.sides, key=lambda side: side.id)))
+        event = by_player(event)
     assert decoded.event == event
     assert type(decoded.event) is type(event)
     if isinstance(event, Match):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.unit.events.samples import TRACE, changes, decode, ids, matches, pools, zones
+from tests.unit.events.samples import TRACE, by_player, changes, decode, ids, matches, pools, zones
 from worker.events import (
     RATING_CHANGED,
     encode_change,
@@ -173,4 +173,4 @@ def test_a_match_comes_back_from_its_bytes(match: Match) -> None:
     """`decode_match` takes back what `encode_match` wrote, and its schema accepts it."""
     value = encode_match(match)
     validator("match-finished").validate(orjson.loads(value))
-    assert decode(value).match == match._replace(sides=tuple(sorted(match.sides, key=lambda side: side.id)))
+    assert decode(value).match == by_player(match)

@@ -7,20 +7,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.unit.events.documents import DOCUMENTS, take, typed
-from tests.unit.events.samples import event, raw
+from tests.unit.events.documents import DOCUMENTS, refusal, take, typed
+from tests.unit.events.samples import raw
 from worker.events import (
     ENTRIES_CLOSED,
     INCOMING,
-    MATCH_FINISHED,
     MATCH_VOIDED,
     PLAYER_SANCTIONED,
-    RATING_CHANGED,
     SANCTION_LIFTED,
     TOURNAMENT_FINISHED,
     TOURNAMENT_OPENED,
     BadEventError,
-    Headers,
     Reject,
     name_of,
 )
@@ -35,6 +32,7 @@ TIMES = {
     TOURNAMENT_FINISHED: "finished_at",
     PLAYER_SANCTIONED: "starts_at",
 }
+HAPPENED = [(ce_type, field) for ce_type, field in TIMES.items() if ce_type != PLAYER_SANCTIONED]
 
 # The event and the fields that spoil it → the reason, and what the sentence must name.
 FAULTS: dict[str, tuple[str, dict[str, Any], Reject, str]] = {
@@ -148,12 +146,6 @@ FAULTS: dict[str, tuple[str, dict[str, Any], Reject, str]] = {
 }
 
 
-def refusal(value: bytes | None, headers: Headers = (), default_type: str | None = None) -> BadEventError:
-    with pytest.raises(BadEventError) as caught:
-        take(value, headers, default_type=default_type, max_bytes=1_000_000)
-    return caught.value
-
-
 @pytest.mark.parametrize(("ce_type", "fields", "reason", "names"), FAULTS.values(), ids=FAULTS)
 def test_an_event_that_breaks_a_rule_is_refused(ce_type: str, fields: Any, reason: Reject, names: str) -> None:
     """Each rule of the contract has its reason; the sentence is short and names the path, the value and the rule."""
@@ -191,7 +183,7 @@ def test_each_time_must_be_one(ce_type: str, field: str, text: Any) -> None:
     assert "it must be an RFC 3339 time with an offset" in bad.detail
 
 
-@pytest.mark.parametrize(("ce_type", "field"), [item for item in TIMES.items() if item[0] != PLAYER_SANCTIONED])
+@pytest.mark.parametrize(("ce_type", "field"), HAPPENED)
 def test_what_happened_cannot_lie_ahead(ce_type: str, field: str) -> None:
     """As with matches; only a sanction may be set for a time to come."""
     bad = refusal(raw(DOCUMENTS[ce_type] | {field: "2026-12-01T12:00:00.000001Z"}), typed(ce_type))
@@ -206,44 +198,6 @@ def test_what_is_no_event_at_all_is_refused(ce_type: str, document: Any) -> None
     bad = refusal(raw(document), typed(ce_type))
     assert bad.reason is Reject.SCHEMA
     assert ("is missing" if document == {} else "it must be a JSON object") in bad.detail
-
-
-@pytest.mark.parametrize("default_type", [None, MATCH_FINISHED])
-@pytest.mark.parametrize(
-    "ce_type", ["", "match-voided", MATCH_VOIDED.upper(), RATING_CHANGED, "org.rating-worker.match-voided.v2"]
-)
-def test_a_type_that_is_not_known_is_refused(ce_type: str, default_type: str | None) -> None:
-    """A record that says that it is something else isn't read as what it could be; the sentence lists what may come."""
-    for value, headers in (
-        (DOCUMENTS[MATCH_VOIDED], typed(ce_type)),
-        ({"type": ce_type, "data": DOCUMENTS[MATCH_VOIDED]}, [("content-type", b"application/cloudevents+json")]),
-    ):
-        bad = refusal(raw(value), headers, default_type)
-        assert bad.reason is Reject.UNKNOWN_TYPE
-        assert f"the CloudEvents type is {ce_type!r}; it must be org.rating-worker.NAME.v1" in bad.detail
-        assert all(name_of(known) in bad.detail for known in INCOMING)
-        assert (", or left out" in bad.detail) == (default_type is not None)
-        assert len(bad.detail) < 400
-
-
-@pytest.mark.parametrize(
-    ("document", "names"),
-    [
-        (DOCUMENTS[MATCH_VOIDED], "the record has no type; without"),
-        (event(), "the record has no type; without"),
-        ([], "the record has no type; without"),
-        ({"type": "blitz"}, "$.type is 'blitz'; without"),
-        ({"type": MATCH_VOIDED}, f"$.type is {MATCH_VOIDED!r}; without"),
-        ({"type": ["match-voided"]}, '$.type is ["match-voided"]; without'),
-    ],
-)
-def test_a_record_of_no_type_is_refused_where_none_is_usual(document: Any, names: str) -> None:
-    """Nothing is guessed from the fields that a record has."""
-    bad = refusal(raw(document))
-    assert bad.reason is Reject.UNKNOWN_TYPE
-    assert names in bad.detail
-    assert "the field type must be one of match-finished, match-voided, " in bad.detail
-    assert bad.detail.isprintable()
 
 
 @pytest.mark.parametrize("ce_type", TYPES, ids=name_of)
@@ -264,11 +218,21 @@ def test_broken_bytes_are_refused_as_for_matches(ce_type: str, spoil: Any, reaso
     assert refusal(spoil(raw(DOCUMENTS[ce_type])), typed(ce_type)).reason is reason
 
 
-def test_a_path_leads_through_the_envelope() -> None:
+@pytest.mark.parametrize(
+    ("ce_type", "fields", "names"),
+    [
+        (ENTRIES_CLOSED, {"entrants": ["a", "a"]}, "$.data.entrants[0] and $.data.entrants[1] are both 'a'"),
+        (SANCTION_LIFTED, {"why": ""}, "$.data.why is ''"),
+        (PLAYER_SANCTIONED, {"ends_at": "2026-01-01T00:00:00Z"}, "$.data.starts_at '2026-11-30"),
+        (PLAYER_SANCTIONED, {"starts_at": "2026-11-31T00:00:00Z"}, "$.data.starts_at is '2026-11-31"),
+        (PLAYER_SANCTIONED, {"ends_at": "2026-11-31T00:00:00Z"}, "$.data.ends_at is '2026-11-31"),
+        *((ce_type, {field: "9999-01-01T00:00:00Z"}, f"$.data.{field} is '9999") for ce_type, field in HAPPENED),
+    ],
+)
+def test_a_path_leads_through_the_envelope(ce_type: str, fields: dict[str, Any], names: str) -> None:
     """In structured mode the sentence names where in the value the fault is."""
-    envelope = {"type": ENTRIES_CLOSED, "data": DOCUMENTS[ENTRIES_CLOSED] | {"entrants": ["a", "a"]}}
-    bad = refusal(raw(envelope), [("content-type", b"application/cloudevents+json")])
-    assert bad.detail.startswith("$.data.entrants[0] and $.data.entrants[1] are both 'a'")
+    envelope = {"type": ce_type, "data": DOCUMENTS[ce_type] | fields}
+    assert names in refusal(raw(envelope), [("content-type", b"application/cloudevents+json")]).detail
 
 
 _json = st.recursive(
