@@ -10,11 +10,13 @@ from bisect import insort
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from worker.rating.eligibility import barred, why_not
 from worker.rating.inactivity import age, come_back, is_away
 from worker.rating.model import Rated, SanctionKind, Unrated
 from worker.rating.pair_times import count_times, forget_time, pair_of
 from worker.rating.rate import rate
 from worker.rating.sanctions import Sanctioned, Sanctions, reset
+from worker.rating.tournaments import TOURNAMENT, Entrant, Tournaments, seed
 from worker.rating.voids import NothingToReverse, Recorded, Repeated, Voided, Waiting, check_void, is_of, reverse
 
 if TYPE_CHECKING:
@@ -22,13 +24,25 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from worker.rating.inactivity import Aged
-    from worker.rating.model import Change, Lift, Match, Notice, Outcome, PlayerState, Sanction, Void
+    from worker.rating.model import (
+        Change,
+        EntriesClosed,
+        Lift,
+        Match,
+        Notice,
+        Outcome,
+        PlayerState,
+        Sanction,
+        TournamentFinished,
+        TournamentOpened,
+        Void,
+    )
     from worker.rating.policy_set import PolicySet
     from worker.rating.sanctions import Imposed, Lifted
+    from worker.rating.tournaments import Seeding, Tournament
     from worker.rating.voids import VoidOutcome
 
 VOIDED = "voided"
-SUSPENDED = "suspended"
 
 
 class Book:
@@ -41,13 +55,14 @@ class Book:
     entrants.
     """
 
-    __slots__ = ("_pair_times", "_policies", "_recorded", "_sanctions", "_states", "_voids")
+    __slots__ = ("_pair_times", "_policies", "_recorded", "_sanctions", "_states", "_tournaments", "_voids")
 
     def __init__(self, policies: PolicySet) -> None:
         self._policies = policies
         self._states: dict[tuple[str, str], PlayerState] = {}
         self._pair_times: dict[tuple[str, str, str], list[datetime]] = {}
         self._sanctions = Sanctions()
+        self._tournaments = Tournaments()
         self._recorded: dict[str, Recorded] = {}
         self._voids: dict[str, Void] = {}
 
@@ -87,6 +102,10 @@ class Book:
         """Enter a void that came before its match."""
         self._voids[void.match_id] = void
 
+    def put_tournament(self, tournament_id: str, tournament: Tournament) -> None:
+        """Enter a tournament that is known."""
+        self._tournaments.put(tournament_id, tournament)
+
     def rate(self, match: Match) -> Outcome:
         """Rate a match by the policy that holds for it and enter where it leaves both players.
 
@@ -106,7 +125,9 @@ class Book:
         one, other = match.sides
         first = self._states.get((pool, one.id)) or policy.start_state()
         second = self._states.get((pool, other.id)) or policy.start_state()
-        barred = self._barred(match) if self._sanctions else None
+        may_not = None
+        if self._sanctions or match.match_type == TOURNAMENT:
+            may_not = barred(match, (first, second), versions, self._sanctions, self._tournaments)
         away: list[Aged] = []
         if versions.idle_after is not None:
             if is_away(first, finished_at, versions.idle_after):
@@ -119,7 +140,7 @@ class Book:
         times = self._pair_times.get(pair)
         window = policy.pair_window
         earlier = count_times(times, finished_at, window) if times and window else 0
-        outcome = rate(match, first, second, earlier, policy, barred)
+        outcome = rate(match, first, second, earlier, policy, may_not)
         if isinstance(outcome, Unrated):
             self._recorded[match.match_id] = Recorded(match, unrated=outcome.reason)
             return outcome
@@ -212,6 +233,50 @@ class Book:
         self._states[pool, player] = aged.state
         return aged.changes, aged.notices
 
+    def open_tournament(self, event: TournamentOpened) -> None:
+        """Remember a tournament.
+
+        Raises:
+            TournamentMismatchError: It is known in another pool.
+        """
+        self._tournaments.see(event)
+
+    def close_entries(self, event: EntriesClosed, bests: Mapping[str, float]) -> Seeding | Repeated:
+        """Refuse the entrants who may not play, seed the others and remember whom it refused. No rating changes.
+
+        Args:
+            event: The closing of the entries; a second one of a tournament changes nothing.
+            bests: By player, the highest rating that they held in the pool at any time of the policy's
+                `protection_days` before `closed_at`, the one with which that time began included. Who is not named is
+                seeded by the current rating alone.
+
+        Raises:
+            TournamentMismatchError: The tournament is known in another pool.
+            UnknownPoolError: No policy for the pool.
+        """
+        pool, at = event.pool, event.closed_at
+        versions = self._policies.versions(pool)
+        policy = versions.at(at)
+        if self._tournaments.see(event).closed:
+            return Repeated()
+        entrants = []
+        for player in dict.fromkeys(event.entrants):
+            state = self._states.get((pool, player)) or policy.start_state()
+            why = why_not(player, state, pool, at, versions, self._sanctions)
+            rating = age(pool, player, state, versions, at).state.rating  # owed, though not entered here
+            entrants.append(Entrant(player, rating, bests.get(player), why[0] if why else None))
+        seeding = seed(event, entrants, policy)
+        self._tournaments.close(event.tournament_id, seeding.refused)
+        return seeding
+
+    def finish_tournament(self, event: TournamentFinished) -> None:
+        """Take note that a tournament is over; its standings never override a rating.
+
+        Raises:
+            TournamentMismatchError: It is known in another pool.
+        """
+        self._tournaments.see(event)
+
     def _is_voided(self, match: Match) -> bool:
         """Meet the void that waits for a match; one that names other players or another pool is not its own."""
         void = self._voids.get(match.match_id)
@@ -219,12 +284,6 @@ class Book:
             return False
         del self._voids[match.match_id]
         return True
-
-    def _barred(self, match: Match) -> Unrated | None:
-        for player in sorted(side.id for side in match.sides):
-            if self._sanctions.in_force(SanctionKind.SUSPENSION, player, match.pool, match.finished_at):
-                return Unrated(SUSPENDED, player)
-        return None
 
     def _pools_of(self, sanction: Sanction) -> list[str]:
         return sorted(

@@ -18,6 +18,8 @@ from worker.rating.ladder import Ladder, Rung, check_rungs
 from worker.rating.model import PlayerState, PolicyRef
 from worker.rating.rounding import Rounding
 from worker.rating.rule import Name, Rule, Text
+from worker.rating.signals import Signals
+from worker.rating.tournaments import Entry
 from worker.rating.weight import MatchType, RepeatPair
 
 DIGEST_BYTES = 16
@@ -43,6 +45,8 @@ class Policy(Rule):
         repeat_pair: The decay of repeated pairings, None for none.
         floor: The lowest rating, None for none.
         inactivity: What an absence costs, None for nothing.
+        tournaments: Who may enter tournaments and how they are seeded; None refuses nobody and protects nothing.
+        signals: What looks like manipulation; None for nothing.
         ladder: The titles from the lowest up.
     """
 
@@ -62,6 +66,8 @@ class Policy(Rule):
     repeat_pair: RepeatPair | None = None
     floor: Floor | None = None
     inactivity: Inactivity | None = None
+    tournaments: Entry | None = None
+    signals: Signals | None = None
     ladder: Annotated[tuple[Rung, ...], Field(strict=False)]
 
     _check_k_factor = field_validator("k_factor")(check_k_rules)

@@ -1,0 +1,78 @@
+"""Who may not play a match, and who may not enter a tournament, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from worker.rating.inactivity import is_inactive
+from worker.rating.model import SanctionKind, Unrated
+from worker.rating.tournaments import BANNED, INACTIVE, PROVISIONAL, REFUSED, SUSPENDED, TOURNAMENT
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from worker.rating.model import Match, PlayerState
+    from worker.rating.policy_set import Versions
+    from worker.rating.sanctions import Sanctions
+    from worker.rating.tournaments import Tournaments
+
+ORDER = (BANNED, REFUSED, PROVISIONAL, INACTIVE)  # in which the reasons of a tournament's match are looked for
+
+
+def barred(
+    match: Match,
+    states: tuple[PlayerState, PlayerState],
+    versions: Versions,
+    sanctions: Sanctions,
+    tournaments: Tournaments,
+) -> Unrated | None:
+    """Give why a match is not rated because of one of its players: `suspended`, or `tournament-` and why.
+
+    If the same is true of both, the one who comes first by id is named.
+
+    Args:
+        match: The match; what counts is when it finished.
+        states: Where its first and its second side stand before it, as entered.
+        versions: Those of the pool's policy.
+        sanctions: All sanctions of both.
+        tournaments: The tournament of the match, if it is one's.
+    """
+    pool, at = match.pool, match.finished_at
+    players = sorted(zip((side.id for side in match.sides), states, strict=True))
+    if sanctions:
+        for player_id, _ in players:
+            if sanctions.in_force(SanctionKind.SUSPENSION, player_id, pool, at):
+                return Unrated(SUSPENDED, player_id)
+    if match.match_type != TOURNAMENT:
+        return None
+    found: dict[str, str] = {}
+    for player_id, state in players:
+        reasons = set(why_not(player_id, state, pool, at, versions, sanctions))
+        if tournaments.has_refused(match.tournament_id, pool, player_id):
+            reasons.add(REFUSED)
+        for reason in reasons:
+            found.setdefault(reason, player_id)
+    for reason in ORDER:
+        if reason in found:
+            return Unrated(f"{TOURNAMENT}-{reason}", found[reason])
+    return None
+
+
+def why_not(
+    player_id: str, state: PlayerState, pool: str, at: datetime, versions: Versions, sanctions: Sanctions
+) -> list[str]:
+    """Give why a player may not enter a tournament, or play in it: the first of these reasons first, none if they may.
+
+    Suspended or banned by a verdict; by the policy in force, provisional, or inactive and not requalified since.
+    """
+    rule = versions.at(at).tournaments
+    reasons = []
+    if sanctions.in_force(SanctionKind.SUSPENSION, player_id, pool, at):
+        reasons.append(SUSPENDED)
+    if sanctions.in_force(SanctionKind.TOURNAMENT_BAN, player_id, pool, at):
+        reasons.append(BANNED)
+    if rule is not None and rule.refuse_provisional and versions.at(at).provisional(state.games):
+        reasons.append(PROVISIONAL)
+    if rule is not None and rule.refuse_inactive and is_inactive(state, versions, at):
+        reasons.append(INACTIVE)
+    return reasons
