@@ -94,13 +94,14 @@ class Recorder:
 
     def rows(self) -> Rows:
         """Give the rows of all that was recorded."""
+        states = self._book.states
         for player, policy in (self._named | self._moved).items():
             pool, player_id = player
             row = RatingRow.of(
                 self._loaded.rating_ids[player],
                 self._loaded.pool_ids[pool],
                 player_id,
-                self._book.states[player],
+                states[player],
                 policy,
             )
             (self._rows.new_ratings if player in self._loaded.new else self._rows.moved_ratings).append(row)

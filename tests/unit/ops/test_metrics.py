@@ -91,6 +91,7 @@ def test_records_are_counted_by_outcome_and_reason(metrics: Metrics) -> None:
     metrics.rated(5)
     metrics.rated()
     metrics.unrated("casual", 2)
+    metrics.recorded("void", 4)
     metrics.duplicates(Duplicate.REDELIVERED, 3)
     metrics.duplicates(Duplicate.RESENT)
     metrics.dead_lettered("schema")
@@ -106,6 +107,7 @@ def test_records_are_counted_by_outcome_and_reason(metrics: Metrics) -> None:
     assert counted == {
         ("rated", ""): 6,
         ("unrated", "casual"): 2,
+        ("recorded", "void"): 4,
         ("duplicate", "redelivered"): 3,
         ("duplicate", "resent"): 1,
         ("dead-lettered", "schema"): 1,
