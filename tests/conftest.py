@@ -7,6 +7,7 @@ import os
 import secrets
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from deploy.local import Stack
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _numbers = itertools.count()
+
+# No test is timed: a slow or busy machine must not fail it.
+hypothesis.settings.register_profile(
+    "steady", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
+)
+hypothesis.settings.load_profile("steady")
 
 # Settings of whoever runs the tests must not change what they test.
 for _name in [name for name in os.environ if name.startswith("RATING_") and name != "RATING_LOCAL_CACHE"]:
