@@ -44,10 +44,13 @@ def test_a_full_event_becomes_what_it_says(ce_type: str) -> None:
 
 
 def test_a_trace_context_is_carried() -> None:
-    """From a header or an envelope, as with matches; a malformed one is dropped."""
+    """From an envelope or, rather, a header, as with matches; a malformed one is dropped."""
     document, envelope = DOCUMENTS[MATCH_VOIDED], {"type": MATCH_VOIDED, "data": DOCUMENTS[MATCH_VOIDED]}
     assert take(raw(document), [*typed(MATCH_VOIDED), ("traceparent", TRACE.encode())]).traceparent == TRACE
     assert take(raw(envelope | {"traceparent": TRACE}), [STRUCTURED]).traceparent == TRACE
+    later = TRACE.replace("00-", "01-", 1)
+    both = [STRUCTURED, ("traceparent", later.encode())]
+    assert take(raw(envelope | {"traceparent": TRACE}), both).traceparent == later
     assert take(raw(document), [*typed(MATCH_VOIDED), ("traceparent", b"yes")]).traceparent is None
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.events.samples import event, raw
 from worker.events import (
+    ENTRIES_CLOSED,
     MATCH_FINISHED,
     MATCH_VOIDED,
     PLAYER_SANCTIONED,
@@ -15,14 +16,17 @@ from worker.events import (
     decode,
     encode_change,
     encode_notice,
+    load_schema,
     name_of,
     validator,
 )
 from worker.policies import load_policies
 from worker.rating.book import Book
-from worker.rating.model import Change, Match, Notice, Rated, Sanction, Void
+from worker.rating.model import Change, EntriesClosed, Match, Notice, Rated, Sanction, Void
 from worker.rating.notices import policy_changed
 from worker.rating.sanctions import Sanctioned
+from worker.rating.signals import PlayedGame, boosting, farming, flagged, sandbagging, win_trading
+from worker.rating.tournaments import Seeding
 from worker.rating.voids import Voided
 
 START = datetime(2026, 1, 5, 18, tzinfo=UTC)
@@ -50,6 +54,11 @@ class Story:
             case Sanction():
                 outcome = self.book.sanction(decoded.event)
                 assert isinstance(outcome, Sanctioned)
+            case EntriesClosed():
+                seeding = self.book.close_entries(decoded.event, {"foe-1": 1200.0})
+                assert isinstance(seeding, Seeding)
+                self.notices.append(seeding.notice)
+                return
         self.changes += outcome.changes
         self.notices += outcome.notices
 
@@ -75,6 +84,13 @@ def story() -> Story:
     changes, notices = story.book.age("shax", "foe-15", NOW)
     story.changes += changes
     story.notices += notices
+    for kind, player in (("suspension", "foe-2"), ("tournament-ban", "foe-3")):
+        fields = {"sanction_id": f"{kind}-1", "player_id": player, "kind": kind, "starts_at": "2026-09-01T00:00:00Z"}
+        story.tell(PLAYER_SANCTIONED, **fields, why="boosting", by="mod")
+    for tournament_id, pool in (("t-1", "shax"), ("t-2", "yi")):
+        entrants = ["ann", "foe-1", "foe-2", "foe-3", "nobody", "foe-15"]
+        closed = {"tournament_id": tournament_id, "pool": pool, "closed_at": "2026-10-01T00:00:00Z"}
+        story.tell(ENTRIES_CLOSED, **closed, entrants=entrants)
     reset = {"sanction_id": "s-1", "player_id": "ann", "kind": "rating-reset", "starts_at": "2026-11-01T00:00:00Z"}
     story.tell(PLAYER_SANCTIONED, **reset, why="boosting", by="mod")
     changed = policy_changed(load_policies().at("chess/standard", NOW))
@@ -104,5 +120,45 @@ def test_every_change_of_the_core_fits_its_schema(story: Story) -> None:
 def test_every_notice_of_the_core_fits_its_schema(story: Story) -> None:
     """What the core tells the world beside changes is what the contract says."""
     values = [fits(encode_notice(notice)) for notice in story.notices]
-    assert {notice.kind for notice in story.notices} >= {"player-inactive", "policy-changed"}
+    assert {notice.kind for notice in story.notices} == {"player-inactive", "policy-changed", "tournament-seeded"}
     assert len({value["event_id"] for value in values}) == len(values)
+    seedings = [value for value in values if "seeds" in value]
+    reasons = {refusal["reason"] for seeding in seedings for refusal in seeding["refused"]}
+    assert reasons >= {"suspended", "banned", "provisional"}
+    assert {type(seed["best"]) for seeding in seedings for seed in seeding["seeds"]} == {float, type(None)}
+
+
+def games(opponent: str, scores: str, points: float, below: float = 0.0) -> list[PlayedGame]:
+    """Return games an hour apart, each won, lost or drawn (`w`, `l`, `d`) for so many points."""
+    values = {"w": 1.0, "l": 0.0, "d": 0.5}
+    return [
+        PlayedGame(
+            opponent_id=opponent,
+            score=values[score],
+            delta=(values[score] * 2 - 1) * points,
+            before=1500.0,
+            opponent_before=1500.0 - below,
+            finished_at=START + timedelta(hours=number),
+            games=number + 1,
+        )
+        for number, score in enumerate(scores)
+    ]
+
+
+def test_every_signal_of_the_core_fits_its_schema() -> None:
+    """The figures of each signal are those that the contract names."""
+    policy = load_policies().at("shax", START)
+    rules = policy.signals
+    assert rules is not None
+    assert rules.farming is not None
+    assert rules.win_trading is not None
+    assert rules.boosting is not None
+    assert rules.sandbagging is not None
+    found = [
+        farming(games("eve", "w" * 24, 8.5), rules.farming),
+        win_trading(games("eve", "wl" * 4, 16.0), rules.win_trading),
+        boosting(games("eve", "l" * 6, 20.0), rules.boosting, policy),
+        sandbagging(games("eve", "ldl" * 4, 24.0, below=250.5), rules.sandbagging),
+    ]
+    values = [fits(encode_notice(flagged("shax", "ann", case, policy))) for case in found if case is not None]
+    assert [value["signal"] for value in values] == load_schema("integrity-flagged")["properties"]["signal"]["enum"]
