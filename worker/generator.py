@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 RUN_HEADER = "demo-run"
 """The header that tells one run's records from another's; a dead letter keeps it."""
 
-_SOURCE = "/rating-worker/generator"
+_SOURCE = b"/rating-worker/generator"
 
 _NAMES = ("amina", "bao", "chidi", "dalia", "emre", "farah", "goran", "hana", "idris", "jun", "kofi", "leyla", "mateo")
 _BIRTH_YEARS = (1950, 2015)
@@ -89,17 +89,6 @@ class Record:
     headers: tuple[tuple[str, bytes], ...]
     kind: Kind
     match: Match | None = None
-
-
-def match_headers(match: Match, source: str) -> tuple[tuple[str, bytes], ...]:
-    """Give the CloudEvents attributes of a `match-finished` event in binary mode."""
-    return (
-        ("ce_specversion", b"1.0"),
-        ("ce_type", MATCH_FINISHED.encode()),
-        ("ce_id", match.match_id.encode()),
-        ("ce_source", source.encode()),
-        ("content-type", b"application/json"),
-    )
 
 
 class World:
@@ -169,7 +158,14 @@ class World:
         """Make the record of the next match, keyed by its pair."""
         match = self.match(finished_at)
         one, other = match.sides
-        headers = (*match_headers(match, _SOURCE), (RUN_HEADER, self.run.encode()))
+        headers = (
+            ("ce_specversion", b"1.0"),
+            ("ce_type", MATCH_FINISHED.encode()),
+            ("ce_id", match.match_id.encode()),
+            ("ce_source", _SOURCE),
+            ("content-type", b"application/json"),
+            (RUN_HEADER, self.run.encode()),
+        )
         return Record(pair_key(match.pool, one.id, other.id), encode_match(match), headers, Kind.MATCH, match)
 
     def _sit_down(self) -> list[tuple[Game, str, str]]:

@@ -19,6 +19,7 @@ from worker.ledger.values import Arrival, Origin, Refusal
 from worker.rating.errors import UnknownPoolError
 from worker.rating.model import Change
 from worker.stream.outbox import Outgoing
+from worker.stream.source import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,7 +48,9 @@ class Translator:
         self._max_ahead = timedelta(seconds=settings.max_future_s)
         self.largest_dead_letter = _LARGEST_DEAD_LETTER
 
-    def arrivals(self, records: Iterable[ConsumerRecord[bytes, bytes]]) -> tuple[list[Arrival], list[Refusal]]:
+    def arrivals(
+        self, records: Iterable[ConsumerRecord[bytes, bytes] | Unreadable]
+    ) -> tuple[list[Arrival], list[Refusal]]:
         """Decode records; those that can't be are refused, each with its reason."""
         now = datetime.now(UTC)
         arrivals: list[Arrival] = []
@@ -55,6 +58,10 @@ class Translator:
         default_types = {self._settings.match_topic: MATCH_FINISHED}
         for record in records:
             origin = Origin(record.topic, record.partition, record.offset)
+            if isinstance(record, Unreadable):
+                detail = f"the name of a header isn't UTF-8, so no part of the record can be read: {record.why}"
+                refusals.append(Refusal(origin, Reject.NOT_UTF8, detail))
+                continue
             try:
                 decoded = decode(
                     record.value,
@@ -86,7 +93,7 @@ class Translator:
         return records
 
     def dead_letters(
-        self, refusals: Sequence[Refusal], records: Iterable[ConsumerRecord[bytes, bytes]]
+        self, refusals: Sequence[Refusal], records: Iterable[ConsumerRecord[bytes, bytes] | Unreadable]
     ) -> list[Outgoing]:
         """Make the dead letters of refused records: as they came, with the reason in their headers."""
         if not refusals:

@@ -61,9 +61,10 @@ async def check_kafka(settings: Settings) -> list[Finding]:
 def _sizes(settings: Settings, facts: dict[str, TopicFact]) -> Iterator[Finding]:
     """Whatever comes in must fit into the dead letters, and a batch of changes into the rating topic."""
     sizes = {name: int(fact.config[_BYTES]) for name, fact in facts.items() if _BYTES in fact.config}
-    incoming, dead = sizes.get(settings.match_topic), sizes.get(settings.dead_letter_topic)
-    if incoming is not None and dead is not None:
-        needed = incoming + _HEADERS_BYTES
+    incoming = [sizes[name] for name in settings.input_topics if name in sizes]
+    dead = sizes.get(settings.dead_letter_topic)
+    if incoming and dead is not None:
+        needed = max(incoming) + _HEADERS_BYTES
         name, detail = "size of dead letters", f"{settings.dead_letter_topic} takes {dead} bytes, {needed} are needed"
         mend = f"set {_BYTES} of {settings.dead_letter_topic} to {needed} or more, or a large record stops the worker"
         yield Finding.ok(name, detail) if dead >= needed else Finding.wrong(name, detail, mend)
@@ -76,13 +77,13 @@ def _sizes(settings: Settings, facts: dict[str, TopicFact]) -> Iterator[Finding]
 
 
 def _cleanup(settings: Settings, facts: dict[str, TopicFact]) -> Iterator[Finding]:
-    """Matches share the key of their pair: compaction would keep a pair's last match alone."""
-    for name in (settings.match_topic, settings.dead_letter_topic):
+    """Events share keys, matches that of their pair: compaction would keep the last of each key alone."""
+    for name in (*settings.input_topics, settings.dead_letter_topic):
         policy = facts[name].config.get(_CLEANUP, "") if name in facts else ""
         if _COMPACT in policy:
             yield Finding.wrong(
                 f"cleanup of {name}",
-                f"{_CLEANUP}={policy}: of the records of one pair only the last is kept",
+                f"{_CLEANUP}={policy}: of the records of one key, such as a pair's matches, only the last is kept",
                 f"set {_CLEANUP}=delete on {name}",
             )
 

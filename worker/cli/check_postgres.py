@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from worker.cli.finding import Finding
-from worker.cli.reaching import described
+from worker.cli.reaching import AWAY, described
 from worker.ledger import reads
 from worker.ledger.errors import LedgerSetupError
 from worker.ledger.ledger import check_schema, open_pool
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from worker.rating.policy_set import PolicySet
     from worker.settings import Settings
 
-_AWAY: tuple[type[Exception], ...] = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 _SERVER, _SCHEMA, _RIGHTS, _POLICIES = "Postgres", "schema", "rights", "policies in the ledger"
 
 
@@ -36,7 +35,7 @@ async def check_postgres(settings: Settings, policies: PolicySet | None) -> list
         pool = await open_pool(settings)
     except LedgerSetupError as error:
         return _without_server(f"{settings.database_url}: {error}", "as it says")
-    except _AWAY as error:
+    except AWAY as error:
         return _without_server(
             f"{settings.database_url} can't be reached: {described(error)}",
             "start it, or mend host and port in RATING_DATABASE_URL",
@@ -46,7 +45,7 @@ async def check_postgres(settings: Settings, policies: PolicySet | None) -> list
             version = await connection.fetchval("select current_setting('server_version')")
             found = [Finding.ok(_SERVER, f"{settings.database_url}, version {version}")]
             return [*found, *await _tables(connection, policies)]
-    except _AWAY as error:
+    except AWAY as error:
         return _without_server(f"{settings.database_url} fails: {described(error)}", "look into the log of Postgres")
     finally:
         pool.terminate()  # nothing is open that could be lost

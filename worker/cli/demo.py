@@ -113,7 +113,7 @@ async def _send(sender: Sender, records: Sequence[Record], bar: Progress) -> Non
     task = bar.add_task("sending", total=len(records))
     for start in range(0, len(records), CHUNK):
         chunk = records[start : start + CHUNK]
-        await sender.send([(one.key, one.value, one.headers) for one in chunk])
+        await sender.send_made_up(chunk)
         bar.advance(task, len(chunk))
 
 
@@ -139,7 +139,7 @@ async def _one_by_one(sender: Sender, world: World, count: int, bar: Progress) -
     for _ in bar.track(range(count), description="one by one"):
         record = world.record(datetime.now(UTC))
         sent.append((record, time.perf_counter()))
-        await sender.send([(record.key, record.value, record.headers)])
+        await sender.send_made_up([record])
         await asyncio.sleep(_SINGLES_EVERY_S)
     return sent
 

@@ -70,7 +70,7 @@ async def _traffic(world: World, sender: Sender, worker: Worker, rate: float, st
                     records.append(repeated(record))
                 if number % _BAD_EVERY == 0:
                     records += spoilt([record], world.run, first=number // _BAD_EVERY)
-            await sender.send([(record.key, record.value, record.headers) for record in records])
+            await sender.send_made_up(records)
             played += due
             show(f"{sender.sent} sent, {_totals(worker)}")
             with suppress(TimeoutError):

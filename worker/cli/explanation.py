@@ -13,7 +13,7 @@ from worker.events import whole_points
 from worker.rating.expected import Logistic
 from worker.rating.floor import FLOOR
 from worker.rating.model import Change, Rated, Reason
-from worker.rating.rate import DRAWN, GAP_CAP, ROUNDING, UNVERIFIED, rate
+from worker.rating.rate import ACTIVITY_BOOST, DRAWN, GAP_CAP, ROUNDING, UNVERIFIED, rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,11 +117,19 @@ def rating(value: float) -> str:
 
 
 def _side(side: SideRecord, opponent: SideRecord, policy: Policy, record: MatchRecord) -> Iterator[Line]:
+    if side.absence:
+        first, last = side.absence[0], side.absence[-1]
+        steps = (
+            f"{len(side.absence)} step{'' if len(side.absence) == 1 else 's'} for not playing, due before this match"
+        )
+        yield Line("absence", signed(last.after - first.before), f"{steps}: {rating(first.before)} before them")
     for change in side.changes:
         if change.reason is Reason.FLOOR:
             yield from _restart(change, policy)
         else:
             yield from _game(change, side, opponent.changes[0].before, policy, record)
+    if side.reversal is not None:
+        yield from _reversal(side.reversal)
 
 
 def _game(
@@ -146,22 +154,30 @@ def _game(
         )
     if FLOOR in change.adjusted and policy.floor is not None:
         yield Line("floor", number(policy.floor.at), "no rating falls below it, so the loss ends there")
-    yield Line(
-        "after",
-        rating(change.after),
-        f"{number(change.before)} {signed(change.delta)}".replace("+", "+ ").replace("−", "− "),
-    )
+    yield _after(change)
     yield _title(change)
     yield _games(change, policy)
 
 
 def _restart(change: Change, policy: Policy) -> Iterator[Line]:
     floor = policy.floor.at if policy.floor else 0
-    yield Line(
-        "below the floor", rating(change.before), f"a rating below {floor} becomes unrated: the player starts again"
-    )
+    why = f"a rating below {floor} becomes unrated: the player starts again"
+    yield Line("below the floor", rating(change.before), why)
     yield Line("after", rating(change.after), f"the start of policy {policy.name}, with no games")
     yield _title(change)
+
+
+def _reversal(change: Change) -> Iterator[Line]:
+    why = "the match was voided: it no longer counts, and what it gave or cost is taken back"
+    if change.delta == 0:
+        why = "the match was voided: it no longer counts; the player has started again since, so no points move"
+    yield Line("voided", signed(change.delta), why)
+    yield _after(change)
+
+
+def _after(change: Change) -> Line:
+    sign = "−" if change.delta < 0 else "+"
+    return Line("after", rating(change.after), f"{number(change.before)} {sign} {number(abs(change.delta))}")
 
 
 def _gap(change: Change, opponent_before: float, policy: Policy) -> Line:
@@ -196,6 +212,10 @@ def _k_rule(change: Change, side: SideRecord, policy: Policy, record: MatchRecor
     conditions = list(_conditions(rule, change, side, record))
     if not conditions:
         conditions = [f"{_count(change.games - 1)} before this one, and no earlier rule holds"]
+    if ACTIVITY_BOOST in change.adjusted and policy.inactivity is not None:
+        conditions.append(
+            f"{number(rule.k)} × {number(policy.inactivity.boost)} for one of the first games after an absence"
+        )
     return f"rule “{rule.name}”: {'; '.join(conditions)}"
 
 
@@ -238,19 +258,21 @@ def _games(change: Change, policy: Policy) -> Line:
 
 
 def _why_unrated(record: MatchRecord) -> str:
-    reason, match = record.unrated_reason, record.match
-    if reason == UNVERIFIED:
-        return (
-            "unverified: no server validated this match (it came with verified: false), and the policy of pool "
-            f"{match.pool} counts only validated ones"
-        )
-    if reason == DRAWN:
-        return f"draw: the policy of pool {match.pool} records draws and does not rate them"
-    if reason == match.match_type:
-        return (
-            f"{reason}: the policy of pool {match.pool} gives {reason} matches no weight; they are recorded, not rated"
-        )
-    return f"{reason}"
+    reason, match, who = record.unrated_reason or "", record.match, record.unrated_player or "a player"
+    whose = f"the policy of pool {match.pool}"
+    reasons = {
+        UNVERIFIED: "no server validated this match (it came with verified: false), and "
+        f"{whose} counts only validated ones",
+        "voided": "this match was nullified before it arrived",
+        "suspended": f"{who} was suspended when it was played",
+        DRAWN: f"{whose} records draws and does not rate them",
+        "tournament-banned": f"{who} was banned from tournaments when it was played",
+        "tournament-refused": f"{who} was refused entry to tournament {match.tournament_id}",
+        "tournament-provisional": f"{who} was provisional, and {whose} lets only established players into tournaments",
+        "tournament-inactive": f"{who} was inactive, and had to requalify before playing tournaments",
+        match.match_type: f"{whose} gives {match.match_type} matches no weight; they are recorded, not rated",
+    }
+    return f"{reason}: {reasons[reason]}" if reason in reasons else reason
 
 
 def _count(games: int) -> str:

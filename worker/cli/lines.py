@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, TypeVar
 
 from worker.cli.exits import CommandError, Exit
 from worker.cli.output import progress, say
-from worker.events import BadEventError, DecodedMatch, Reject, decode_match
+from worker.events import MATCH_FINISHED, BadEventError, Decoded, Reject, decode
 from worker.rating.errors import UnknownPoolError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 _T = TypeVar("_T")
+_ANY_TIME = datetime.min.replace(tzinfo=UTC)  # whether a pool has a policy does not depend on the time
 _AHEAD = 4  # chunks that are read before they are taken
 _EVERY = 512  # lines between two steps of the bar
 
@@ -50,20 +51,27 @@ class Decoder:
         self._max_bytes = settings.max_event_bytes
         self._max_ahead = timedelta(seconds=settings.max_future_s)
 
-    def decode(self, line: Line) -> DecodedMatch:
-        """Decode one line.
+    def decode(self, line: Line) -> Decoded:
+        """Decode one line: an event of any kind; without a type it is taken for a match.
 
         Raises:
             BadEventError: The worker would dead-letter it, for the same reason.
         """
-        event = decode_match(
-            line.value, (), now=datetime.now(UTC), max_bytes=self._max_bytes, max_ahead=self._max_ahead
+        decoded = decode(
+            line.value,
+            (),
+            now=datetime.now(UTC),
+            max_bytes=self._max_bytes,
+            max_ahead=self._max_ahead,
+            default_type=MATCH_FINISHED,
         )
-        try:
-            self._policies.at(event.match.pool, event.match.finished_at)
-        except UnknownPoolError as error:
-            raise BadEventError(Reject.UNKNOWN_POOL, str(error)) from None
-        return event
+        pool = getattr(decoded.event, "pool", None)  # a sanction's may be every pool
+        if pool is not None:
+            try:
+                self._policies.at(pool, _ANY_TIME)
+            except UnknownPoolError as error:
+                raise BadEventError(Reject.UNKNOWN_POOL, str(error)) from None
+        return decoded
 
 
 @contextmanager

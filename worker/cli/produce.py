@@ -1,4 +1,4 @@
-"""`produce`: match events from JSON lines into the match topic, with the right key."""
+"""`produce`: events from JSON lines into the topics that the worker reads, each with the right key."""
 
 # Typer reads the annotations of commands while it runs, so here they are no strings.
 
@@ -16,37 +16,48 @@ from worker.cli.lines import Decoder, Line, in_chunks, open_lines
 from worker.cli.output import say
 from worker.cli.reaching import reaching_kafka
 from worker.cli.running import policies_of, run
-from worker.cli.sending import CHUNK, Keyed, Sender, require_topic
-from worker.events import BadEventError, pair_key
-from worker.generator import match_headers
+from worker.cli.sending import CHUNK, Sender, require_topics
+from worker.events import BadEventError, Decoded, event_key, pair_key
+from worker.events.names import INCOMING, NAMES, name_of
+from worker.rating.model import Lift, Match, Sanction, Void
 from worker.settings import Settings, load_settings
+from worker.stream.outbox import Outgoing
 
-_SOURCE = "/rating-worker/produce"
+_SOURCE = b"/rating-worker/produce"
+_TYPES = {name_of(ce_type): ce_type.encode() for ce_type in INCOMING}
 _LONGEST_RAW = 16 * 1024 * 1024  # more than a topic is likely to take: the broker has the last word
 
 
 @command
 def produce(
-    file: Annotated[
-        Path | None, typer.Argument(help="JSON lines of match-finished events; standard input without.")
+    file: Annotated[Path | None, typer.Argument(help="JSON lines of events; standard input without.")] = None,
+    topic: Annotated[
+        str | None, typer.Option(help="Send all to this topic, instead of the one for each event.")
     ] = None,
-    topic: Annotated[str | None, typer.Option(help="Instead of RATING_MATCH_TOPIC.")] = None,
     validate: Annotated[
         bool, typer.Option("--validate/--no-validate", help="Refuse lines that the worker would dead-letter.")
     ] = True,
 ) -> None:
-    """Send matches to the worker: each line as it is, keyed by its pair, with CloudEvents headers.
+    """Send events to the worker: each line as it is, with its key and CloudEvents headers.
 
-    A line that is no match is told on standard error with its number and reason, left out, and makes the command end
-    with 65. With --no-validate every line is sent as it is; the key is still that of the pair where one can be found.
+    A line is a match, or has a field `type` that says what it is, such as match-voided or player-sanctioned. Matches
+    and voids go to the match topic, keyed by their pair; verdicts to the verdict topic, by player; the life of
+    tournaments to the tournament topic, by tournament.
+
+    A line that the worker would refuse is told on standard error with its number and reason, left out, and makes the
+    command end with 65. With --no-validate every line is sent as it is, to the match topic unless told, and the key is
+    that of a match's pair where one can be found.
     """
     settings = load_settings()
     counts: Counter[str] = Counter()
     decoder = Decoder(settings, policies_of(settings)) if validate else None
-    longest = settings.max_event_bytes if validate else _LONGEST_RAW
-    with open_lines(file, "sending", longest) as lines:
+    with open_lines(file, "sending", settings.max_event_bytes if validate else _LONGEST_RAW) as lines:
+        if decoder is None:
+            records = _raw(lines, topic or settings.match_topic)
+        else:
+            records = _validated(lines, decoder, settings, topic, counts)
         try:
-            run(_send(settings, topic or settings.match_topic, _records(lines, decoder, counts), counts))
+            run(_send(settings, records, [topic] if topic else settings.input_topics, counts))
         except CommandError as error:
             raise CommandError(f"{error} {counts['sent']} lines are sent and acknowledged.", error.code) from error
     say(f"{counts['sent']} sent" + (f", {counts['refused']} refused." if counts["refused"] else "."))
@@ -54,10 +65,10 @@ def produce(
         raise typer.Exit(Exit.DATA)
 
 
-async def _send(settings: Settings, topic: str, records: Iterator[Keyed], counts: Counter[str]) -> None:
+async def _send(settings: Settings, records: Iterator[Outgoing], topics: list[str], counts: Counter[str]) -> None:
     with reaching_kafka(settings):
-        await require_topic(settings, topic)
-        async with Sender.open(settings, topic) as sender:
+        await require_topics(settings, topics)
+        async with Sender.open(settings) as sender:
             async for chunk in in_chunks(records, CHUNK):
                 try:
                     await sender.send(chunk)
@@ -67,19 +78,43 @@ async def _send(settings: Settings, topic: str, records: Iterator[Keyed], counts
                 counts["sent"] += len(chunk)
 
 
-def _records(lines: Iterator[Line], decoder: Decoder | None, counts: Counter[str]) -> Iterator[Keyed]:
+def _validated(
+    lines: Iterator[Line], decoder: Decoder, settings: Settings, topic: str | None, counts: Counter[str]
+) -> Iterator[Outgoing]:
     for line in lines:
-        if decoder is None:
-            yield _raw_key(line.value), line.value, ()
-            continue
         try:
-            match = decoder.decode(line).match
+            decoded = decoder.decode(line)
         except BadEventError as bad:
             counts["refused"] += 1
             say(f"line {line.number}: refused, {bad.reason}: {bad.detail}")
             continue
-        one, other = match.sides
-        yield pair_key(match.pool, one.id, other.id), line.value, match_headers(match, _SOURCE)
+        to = topic or _topic_of(decoded, settings)
+        yield Outgoing(to, event_key(decoded.event), line.value, _headers(decoded))
+
+
+def _topic_of(decoded: Decoded, settings: Settings) -> str:
+    match decoded.event:
+        case Match() | Void():
+            return settings.match_topic
+        case Sanction() | Lift():
+            return settings.verdict_topic
+        case _:
+            return settings.tournament_topic
+
+
+def _headers(decoded: Decoded) -> list[tuple[str, bytes]]:
+    return [
+        ("ce_specversion", b"1.0"),
+        ("ce_type", _TYPES[NAMES[type(decoded.event)]]),
+        ("ce_id", decoded.id.encode()),
+        ("ce_source", _SOURCE),
+        ("content-type", b"application/json"),
+    ]
+
+
+def _raw(lines: Iterator[Line], topic: str) -> Iterator[Outgoing]:
+    for line in lines:
+        yield Outgoing(topic, _raw_key(line.value), line.value, [])
 
 
 def _raw_key(value: bytes) -> bytes | None:

@@ -14,10 +14,11 @@ from worker.cli.exits import CommandError, Exit, command
 from worker.cli.lines import Decoder, Line, open_lines
 from worker.cli.output import say
 from worker.cli.running import policies_of
-from worker.events import BadEventError, DecodedMatch, Reject, encode_change
+from worker.events import BadEventError, Reject, encode_change
+from worker.events.names import NAMES
 from worker.policies import load_policy_file
 from worker.rating.book import Book
-from worker.rating.model import Unrated
+from worker.rating.model import Match, Unrated
 from worker.rating.policy_set import PolicySet
 from worker.settings import Settings, load_settings
 
@@ -71,16 +72,20 @@ class _Rater:
     def take(self, line: Line) -> None:
         """Rate a line and write what changed."""
         try:
-            event = self._decoder.decode(line)
-            if self._came_before(line, event):
+            decoded = self._decoder.decode(line)
+            match = decoded.event
+            if isinstance(match, Match) and self._came_before(line, match, decoded.digest):
                 return
         except BadEventError as bad:
             self._note(line, "refused", bad.reason, bad.detail)
             return
-        outcome = self._book.rate(event.match)
+        if not isinstance(match, Match):
+            detail = f"a {NAMES[type(match)]} event: only matches are rated here, the others are for the worker"
+            self._note(line, "refused", Reject.UNKNOWN_TYPE, detail)
+            return
+        outcome = self._book.rate(match)
         if isinstance(outcome, Unrated):
-            text = f"match {event.match.match_id!r} is recorded and moves no rating"
-            self._note(line, "unrated", outcome.reason, text)
+            self._note(line, "unrated", outcome.reason, f"match {match.match_id!r} is recorded and moves no rating")
             return
         self.counts["rated"] += 1
         for change in outcome.changes:
@@ -99,12 +104,12 @@ class _Rater:
                 said += f", {counts[kind]} {kind}"
         say(f"{said}.")
 
-    def _came_before(self, line: Line, event: DecodedMatch) -> bool:
-        match_id = event.match.match_id
-        first = self._seen.setdefault(match_id, (line.number, event.digest))
+    def _came_before(self, line: Line, match: Match, digest: bytes) -> bool:
+        match_id = match.match_id
+        first = self._seen.setdefault(match_id, (line.number, digest))
         if first[0] == line.number:
             return False
-        if first[1] != event.digest:
+        if first[1] != digest:
             detail = f"match {match_id!r} came in line {first[0]} with other content; a match is rated once"
             raise BadEventError(Reject.CONFLICT, detail)
         self._note(line, "duplicate", "resent", f"match {match_id!r} came in line {first[0]} already")

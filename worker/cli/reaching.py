@@ -10,12 +10,27 @@ from aiokafka.errors import KafkaError
 
 from worker.cli.exits import CommandError, Exit
 from worker.ledger.errors import LedgerSetupError
-from worker.stream.errors import StreamSetupError
+from worker.stream.errors import StreamAwayError, StreamSetupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from worker.settings import Settings
+
+
+# What passes by itself. Any other word of Postgres' is about a statement of ours, and a bug.
+AWAY: tuple[type[Exception], ...] = (
+    asyncpg.InterfaceError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.InvalidTransactionStateError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.PostgresSystemError,
+    asyncpg.TransactionRollbackError,
+    OSError,
+    TimeoutError,
+)
 
 
 @contextmanager
@@ -27,7 +42,7 @@ def reaching_postgres(settings: Settings) -> Iterator[None]:
         raise CommandError(sentence_of(error), Exit.CONFIG) from error
     except asyncpg.InsufficientPrivilegeError as error:
         raise CommandError(f"Postgres refuses: {error}. The role needs more rights.", Exit.CONFIG) from error
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+    except AWAY as error:
         if isinstance(error, BrokenPipeError):
             raise
         raise CommandError(
@@ -44,7 +59,7 @@ def reaching_kafka(settings: Settings) -> Iterator[None]:
         yield
     except StreamSetupError as error:
         raise CommandError(sentence_of(error), Exit.CONFIG) from error
-    except (KafkaError, OSError, TimeoutError) as error:
+    except (KafkaError, StreamAwayError, OSError, TimeoutError) as error:
         if isinstance(error, BrokenPipeError):
             raise
         raise CommandError(

@@ -63,13 +63,14 @@ def standing_json(standing: Standing, steps: list[Step]) -> dict[str, Any]:
 def print_player(out: Console, standing: Standing, steps: list[Step]) -> None:
     """Print a player's standing in a pool and the last changes there."""
     one = standing
-    provisional = ", provisional" if one.provisional else ""
+    state = ", provisional" if one.provisional else ""
+    state += ", inactive" if one.inactive else f", {one.requalify} games to requalify" if one.requalify else ""
     out.print(
         Text.assemble(
             (plain(one.player_id), "bold"),
             f" in {plain(one.pool)}: ",
             (str(whole_points(one.rating)), "bold"),
-            f", {plain(one.title)}{provisional}. {one.wins} won, {one.draws} drawn, {one.losses} lost; "
+            f", {plain(one.title)}{state}. {one.wins} won, {one.draws} drawn, {one.losses} lost; "
             f"{one.games} rated games; last played {when(one.last_played_at)}.",
         ),
         soft_wrap=True,

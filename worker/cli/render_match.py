@@ -33,6 +33,8 @@ def explanation_json(record: MatchRecord, explanation: Explanation) -> dict[str,
         "rated": record.unrated_reason is None,
         "unrated_reason": record.unrated_reason,
         "why_unrated": explanation.unrated,
+        "void": None if record.void is None else record.void._asdict(),
+        "unrated_player": record.unrated_player,
         "policy": None if record.policy_ref is None else asdict(record.policy_ref),
         "players": [_player_json(side, explanation) for side in record.sides],
         "consistent": not explanation.contradictions,
@@ -54,6 +56,9 @@ def print_explanation(out: Console, record: MatchRecord, explanation: Explanatio
         sentence(out, f"Rated by policy {ref.name}, version {ref.version} (digest {ref.digest}).")
     if explanation.unrated is not None:
         sentence(out, f"Not rated: {explanation.unrated}.", style="bold yellow")
+    if record.void is not None:
+        void = record.void
+        sentence(out, f"Voided as of {when(void.voided_at)} by {void.by}: {void.why}", style="bold yellow")
     for side in explanation.sides:
         shown = table("", "", "why", title=side.player_id)
         for line in side.lines:
@@ -70,9 +75,13 @@ def _player_json(side: SideRecord, explanation: Explanation) -> dict[str, Any]:
     return {
         "player_id": side.side.id,
         "score": side.side.score,
-        "changes": [_change_json(change) for change in side.changes],
+        "changes": [_change_json(change) for change in _all_changes(side)],
         "lines": [line._asdict() for line in lines],
     }
+
+
+def _all_changes(side: SideRecord) -> tuple[Change, ...]:
+    return (*side.absence, *side.changes, *((side.reversal,) if side.reversal else ()))
 
 
 def _change_json(change: Change) -> dict[str, Any]:

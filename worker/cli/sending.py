@@ -1,8 +1,7 @@
-"""Sending records to the match topic with an idempotent producer."""
+"""Sending records with an idempotent producer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -11,40 +10,44 @@ from worker.stream import client
 from worker.stream.outbox import Outgoing, send_all
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
+    from worker.generator import Record
     from worker.settings import Settings
 
 CHUNK = 1_000
 
-Keyed = tuple[bytes | None, bytes | None, Sequence[tuple[str, bytes]]]
-"""A record to send: its key, value and headers."""
-
 
 class Sender:
-    """Sends records to one topic; each call returns once every record is acknowledged by all replicas."""
+    """Sends records; each call returns once every record is acknowledged by all replicas.
 
-    def __init__(self, settings: Settings, topic: str) -> None:
+    Attributes:
+        sent: How many records were.
+    """
+
+    def __init__(self, settings: Settings) -> None:
         self._producer = client.producer(settings, None)
-        self._topic = topic
+        self._match_topic = settings.match_topic
         self.sent = 0
 
-    async def send(self, records: Sequence[Keyed]) -> None:
-        """Send keys, values and headers, in their order.
+    async def send(self, records: Sequence[Outgoing]) -> None:
+        """Send records, those of a partition in their order.
 
         Raises:
             KafkaError: The broker refuses one, or is away.
         """
-        await send_all(
-            self._producer, [Outgoing(self._topic, key, value, list(headers)) for key, value, headers in records]
-        )
+        await send_all(self._producer, records)
         self.sent += len(records)
+
+    async def send_made_up(self, records: Iterable[Record]) -> None:
+        """Send made-up matches to the match topic; raises like `send`."""
+        await self.send([Outgoing(self._match_topic, one.key, one.value, list(one.headers)) for one in records])
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, topic: str | None = None) -> AsyncIterator[Sender]:
-        """Start a producer for the block; the match topic unless another is named."""
-        sender = cls(settings, topic or settings.match_topic)
+    async def open(cls, settings: Settings) -> AsyncIterator[Sender]:
+        """Start a producer for the block."""
+        sender = cls(settings)
         try:
             await sender._producer.start()
             yield sender
@@ -52,21 +55,22 @@ class Sender:
             await client.discard(sender._producer)
 
 
-async def require_topic(settings: Settings, topic: str) -> None:
-    """Check that a topic is there, before a producer waits for it in vain.
+async def require_topics(settings: Settings, topics: Iterable[str]) -> None:
+    """Check that topics are there, before a producer waits for them in vain.
 
     Raises:
-        CommandError: It is not.
+        CommandError: One is not.
         KafkaError: The broker is away.
     """
     admin = client.admin(settings)
     try:
         await admin.start()
-        if topic not in await admin.list_topics():
-            raise CommandError(
-                f"Kafka at {settings.kafka_bootstrap} has no topic {topic}. `rating-worker topics --create` makes the "
-                "worker's topics; or mend RATING_MATCH_TOPIC or --topic.",
-                Exit.CONFIG,
-            )
+        missing = sorted(set(topics) - set(await admin.list_topics()))
     finally:
         await admin.close()
+    if missing:
+        raise CommandError(
+            f"Kafka at {settings.kafka_bootstrap} has no topic {', '.join(missing)}. `rating-worker topics --create` "
+            "makes the worker's topics; or mend the setting, or --topic, that names it.",
+            Exit.CONFIG,
+        )

@@ -17,7 +17,7 @@ from worker.cli.topic_facts import make_topics
 from worker.ledger.errors import LedgerSetupError
 from worker.ledger.migrate import migrate
 from worker.ops.http import HttpServerError
-from worker.service import Worker
+from worker.service import StopOverdueError, Worker
 from worker.stream.errors import StreamSetupError
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def worker_faults() -> Iterator[None]:
         yield
     except (LedgerSetupError, StreamSetupError, HttpServerError) as error:
         raise CommandError(sentence_of(error), Exit.CONFIG) from error
+    except StopOverdueError as error:
+        raise CommandError(sentence_of(error), Exit.TEMPORARY) from error
 
 
 @asynccontextmanager

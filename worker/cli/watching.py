@@ -109,7 +109,7 @@ class Watcher:
 
 
 async def lag(settings: Settings) -> int:
-    """Count the records of the match topic that the worker's group has not committed yet.
+    """Count the records of the topics that workers read which their group has not committed yet.
 
     Raises:
         KafkaError: The broker is away.
@@ -121,9 +121,11 @@ async def lag(settings: Settings) -> int:
     try:
         await admin.start()
         await consumer.start()
-        topic = settings.match_topic
-        [described] = await admin.describe_topics([topic])
-        partitions = [TopicPartition(topic, partition["partition"]) for partition in described["partitions"]]
+        partitions = [
+            TopicPartition(topic["topic"], partition["partition"])
+            for topic in await admin.describe_topics(settings.input_topics)
+            for partition in topic["partitions"]
+        ]
         committed = await admin.list_consumer_group_offsets(settings.consumer_group, partitions=partitions)
         ends = await consumer.end_offsets(partitions)
         begins = await consumer.beginning_offsets(partitions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from worker.events.reject import BadEventError, Reject, shown
@@ -20,7 +21,9 @@ from worker.rating.model import (
 )
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import timedelta
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 _SCORES = {0: 0.0, 0.5: 0.5, 1: 1.0}  # also maps 0 and -0.0 to one double
 
@@ -137,8 +140,13 @@ def _time(document: dict[str, Any], field: str, root: str) -> datetime:
 
 
 def _happened(document: dict[str, Any], field: str, root: str, clock: Clock) -> datetime:
-    """Return a time that can't lie ahead of the worker's by more than clocks differ."""
+    """Return a time that can't lie ahead of the worker's by more than clocks differ, nor before there were any."""
     time = _time(document, field, root)
+    if time < EARLIEST:
+        raise BadEventError(
+            Reject.BAD_TIME,
+            f"{root}.{field} is {shown(document[field])}; nothing before {EARLIEST:%Y-%m-%d} is taken: check the clock",
+        )
     if time - clock.now > clock.max_ahead:
         raise BadEventError(
             Reject.FUTURE,

@@ -66,10 +66,10 @@ class Housekeeper:
         )
         group, owner = self._settings.consumer_group, self._settings.transactional_id
         self._at = TopicPartition(settings.notice_topic, 0)
-        self._rounds = Rounds(ledger, group=group, owner=owner, topic=settings.notice_topic)
         self._claims = Claims(
             ledger.pool, group=group, owner=owner, acquire_timeout_s=settings.database_acquire_timeout_s
         )
+        self._rounds = Rounds(ledger, group=group, owner=self._claims.owner, topic=settings.notice_topic)
         self._translator = translator
         self._tasks = tasks
         self._metrics = metrics
@@ -83,7 +83,7 @@ class Housekeeper:
                 await self.turn(stop)
             except _PUT_OFF as error:
                 _log.warning("housekeeping is put off", error=repr(error))
-            except Exception:  # a bug in a task must not end the rating of matches
+            except Exception:  # noqa: BLE001 - a bug in a task must not end the rating of matches
                 _log.exception("housekeeping failed and is put off: a bug, please report it with this line")
             try:
                 async with asyncio.timeout(self._settings.housekeeping_interval_s):

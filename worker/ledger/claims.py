@@ -8,6 +8,7 @@ its claims until it commits (design, decision 4).
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from worker.ledger import sql
@@ -29,10 +30,13 @@ class Claims:
         self._pool = pool
         self._acquire_timeout_s = acquire_timeout_s
         self.group = group
-        self.owner = owner
+        # Two processes under one id, by mistake or because one was replaced, are two owners.
+        self.owner = f"{owner}#{secrets.token_hex(4)}"
 
     async def take(self, partitions: Iterable[tuple[str, int]], fence: Callable[[str], Awaitable[None]]) -> list[str]:
         """Claim partitions, fencing whoever holds them; to be called before any record of them is taken.
+
+        A claim's owner is a transactional id and a mark of the process, `id#mark`.
 
         Args:
             partitions: Topic and partition number of each.
@@ -48,7 +52,7 @@ class Claims:
             async with connection.transaction():
                 rows = await connection.fetch(_SQL["lock_claims"], self.group, topics, numbers)
                 others = sorted({row["owner"] for row in rows} - {None, self.owner})
-                for other in others:
+                for other in dict.fromkeys(other.rpartition("#")[0] for other in others):
                     await fence(other)
                 await connection.execute(_SQL["take_claims"], self.group, topics, numbers, self.owner)
         return others

@@ -42,6 +42,7 @@ SETUP_FAULTS: tuple[type[Exception], ...] = (
 PASSING_FAULTS: tuple[type[Exception], ...] = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # a connection that was cut in the middle of a statement
     RaceLostError,
     OSError,
     TimeoutError,

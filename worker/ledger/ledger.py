@@ -86,6 +86,10 @@ class Ledger:
                 yield connection
         except SETUP_FAULTS as error:
             raise LedgerSetupError(_setup_advice(error)) from error
+        except asyncpg.ReadOnlySQLTransactionError:
+            # A fail-over left us with the server that is no longer the primary: the next try connects anew.
+            await self.pool.expire_connections()
+            raise
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[PoolConnectionProxy[Any]]:

@@ -92,6 +92,10 @@ async def discard(producer: AIOKafkaProducer) -> None:
             sender.sender_task.exception()
     with suppress(Exception):
         await producer.client.close()
+    for batches in producer._message_accumulator._batches.values():  # noqa: SLF001
+        for batch in batches:
+            if batch._drain_waiter.done() and not batch._drain_waiter.cancelled():  # noqa: SLF001
+                batch._drain_waiter.exception()  # noqa: SLF001
     waiter = producer._txn_manager and producer._txn_manager._transaction_waiter  # noqa: SLF001
     if waiter is not None and waiter.done() and not waiter.cancelled():
         waiter.exception()

@@ -74,6 +74,7 @@ class ExactlyOncePublisher:
         self._producer: AIOKafkaProducer | None = None
         self._open = False
         self._unknown = False
+        self._broken = False
 
     @property
     def settled(self) -> bool:
@@ -84,7 +85,7 @@ class ExactlyOncePublisher:
         """Start a producer under our id; that ends whatever an earlier producer under the same id left open."""
         if self._producer is None:
             self._producer = await _started(self._settings, self._settings.transactional_id)
-            self._open = self._unknown = False
+            self._open = self._unknown = self._broken = False
 
     async def stage(self, records: Sequence[Outgoing]) -> None:
         """Open a transaction and flush the records into it."""
@@ -93,9 +94,10 @@ class ExactlyOncePublisher:
         try:
             with stream_faults():
                 async with asyncio.timeout(self._settings.publish_timeout_s):
-                    self._open = True
+                    self._open = self._broken = True
                     await self._producer.begin_transaction()
                     await send_all(self._producer, records)
+                    self._broken = False
         except StreamAwayError as error:
             raise await self._fenced_or(error) from error
 
@@ -121,7 +123,9 @@ class ExactlyOncePublisher:
         """Abort the open transaction; where that fails, drop the producer: the next one's start aborts it."""
         if self._producer is None or not self._open:
             return
-        if self._unknown:  # a commit is under way: only a new producer's start tells its end
+        if self._unknown or self._broken:
+            # A commit may be under way, and only a new producer's start tells its end; or aiokafka counted sequence
+            # numbers that the broker never took, and such a producer stays refused.
             await self._discard()
             return
         try:
@@ -134,6 +138,12 @@ class ExactlyOncePublisher:
 
     async def fence(self, owner: str) -> None:
         """Start a producer under the other id and stop it: from then on the broker refuses the other's."""
+        if (
+            owner == self._settings.transactional_id
+        ):  # another process under our id: a new producer of ours ends its own
+            await self._discard()
+            await self.start()
+            return
         await client.discard(await _started(self._settings, owner))
 
     async def stop(self) -> None:

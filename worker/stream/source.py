@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from aiokafka import ConsumerRebalanceListener, TopicPartition
@@ -32,6 +32,25 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A record that Kafka's client can't read, because the name of a header is not UTF-8. It stays where it is.
+
+    Attributes:
+        topic: Where it is, with `partition` and `offset`.
+        why: What the client says.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    why: str
+    timestamp: int = -1
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Records from all assigned partitions, those of a partition in the order of their offsets.
 
@@ -41,7 +60,7 @@ class Batch:
         epoch: The assignment that the records were fetched under.
     """
 
-    records: list[ConsumerRecord[bytes, bytes]]
+    records: list[ConsumerRecord[bytes, bytes] | Unreadable]
     offsets: Mapping[TopicPartition, int]
     epoch: int
 
@@ -76,6 +95,8 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         self._release = release
         self._epoch = 0
         self._prepared_epoch = -1
+        self._between = False
+        self._one_by_one = False
         self._next_offsets: dict[TopicPartition, int] = {}
         self._idle = asyncio.Event()
         self._idle.set()
@@ -120,18 +141,22 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
             StreamAwayError, asyncpg.PostgresError, OSError: Claims, positions or records can't be had now.
         """
         self._idle.set()
+        if self._between:  # revoked and not assigned yet: aiokafka still names the old partitions, and none is ours
+            await asyncio.sleep(self._settings.batch_max_wait_ms / 1000)
+            return None
         if self._prepared_epoch != self._epoch:
             await self._prepare()
         epoch = self._epoch
-        with stream_faults():
-            fetched = await self.consumer.getmany(
-                timeout_ms=self._settings.batch_max_wait_ms, max_records=self._settings.batch_max_records
-            )
+        try:
+            fetched = await self._fetch()
+        except BaseException:
+            self.reset()  # what was taken from other partitions before the fault is not given out again
+            raise
         if epoch != self._epoch or epoch != self._prepared_epoch:
             self._metrics.dropped(Dropped.STALE_EPOCH, sum(map(len, fetched.values())))
             self.reset()
             return None
-        records: list[ConsumerRecord[bytes, bytes]] = []
+        records: list[ConsumerRecord[bytes, bytes] | Unreadable] = []
         offsets: dict[TopicPartition, int] = {}
         for partition, its_records in fetched.items():
             expected = self._next_offsets.get(partition, 0)
@@ -182,6 +207,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """Note the new assignment; it is prepared before the next record is taken."""
+        self._between = False
         self._epoch += 1
         self._metrics.assigned([(partition.topic, partition.partition) for partition in assigned])
         _log.info("partitions assigned", count=len(assigned), partitions=sorted(p.partition for p in assigned))
@@ -195,7 +221,8 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
                 await self._take((partition.topic, partition.partition) for partition in assigned)
                 # Read after the claim: only now can nobody else commit any more.
                 with stream_faults():
-                    committed = await self._committed(assigned)
+                    async with asyncio.timeout(self._settings.publish_timeout_s):  # aiokafka would try for ever
+                        committed = await self._committed(assigned)
                 if epoch != self._epoch:
                     return
                 for partition, offset in committed.items():
@@ -210,8 +237,35 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         first: dict[TopicPartition, int] = await self.consumer.beginning_offsets(unread) if unread else {}
         return {p: first[p] if offset is None else offset for p, offset in zip(ordered, committed, strict=True)}
 
+    async def _fetch(self) -> dict[TopicPartition, list[Any]]:
+        """Fetch what is there, or one record at a time while one is looked for that can't be read."""
+        if not self._one_by_one:
+            try:
+                with stream_faults():
+                    return await self.consumer.getmany(  # type: ignore[no-any-return]
+                        timeout_ms=self._settings.batch_max_wait_ms, max_records=self._settings.batch_max_records
+                    )
+            except UnicodeDecodeError:
+                _log.warning("a record can't be read; it is looked for, one record at a time")
+                self._one_by_one = True
+                self.reset()
+                return {}
+        for partition in sorted(self.consumer.assignment()):
+            try:
+                with stream_faults():
+                    fetched = await self.consumer.getmany(partition, timeout_ms=100, max_records=1)
+            except UnicodeDecodeError as error:
+                self._one_by_one = False
+                offset = await self.consumer.position(partition)
+                self.consumer.seek(partition, offset + 1)
+                return {partition: [Unreadable(partition.topic, partition.partition, offset, str(error))]}
+            if fetched:
+                return fetched  # type: ignore[no-any-return]
+        return {}
+
     def _forget(self) -> None:
         """Forget an assignment: what was fetched under it is dropped."""
+        self._between = True
         self._epoch += 1
         self._next_offsets.clear()
         self._metrics.held(())

@@ -105,7 +105,7 @@ reasons = st.text(
     max_size=1000,
 ).filter(str.strip)
 _lists = st.lists(ids, min_size=1, max_size=5, unique=True).map(tuple)
-_starts = st.datetimes(datetime(1, 1, 2), datetime(2026, 12, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
+_starts = st.datetimes(datetime(1970, 1, 3), datetime(2026, 12, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
 _ends = st.datetimes(datetime(2026, 12, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001 - likewise
 
 voids = st.builds(

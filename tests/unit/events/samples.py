@@ -55,7 +55,7 @@ _CHARACTERS = st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])
 ids = st.text(_CHARACTERS, min_size=1, max_size=128)
 pools = ids.map(lambda text: text.replace("|", "/"))
 # Local days at either end of the calendar may have no UTC; zones are those that RFC 3339 can write.
-times = st.datetimes(datetime(1, 1, 2), datetime(2026, 11, 30), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
+times = st.datetimes(datetime(1970, 1, 3), datetime(2026, 11, 30), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
 zones = st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 birth_years = st.none() | st.integers(1900, 2100)
 

@@ -8,13 +8,24 @@ select pool_id from pools where name = $1;
 
 -- name: leaderboard_page
 -- The page after a place in the order (rating desc, rating_id). It goes straight down ratings_leaderboard: the pool's
--- id must come in as a value, not by a join with its name, or Postgres sorts the whole pool.
+-- id must come in as a value, not by a join with its name, or Postgres sorts the whole pool. Who is on it is what the
+-- view `leaderboard` says.
 select r.rating_id, r.player_id, r.rating, r.title, r.games, r.wins, r.draws, r.losses, r.last_played_at, r.version,
-       r.peak, r.provisional
+       r.peak, r.provisional, r.inactive, r.requalify
 from ratings r
-where not r.provisional and r.pool_id = $1 and r.rating <= $2 and (r.rating < $2 or r.rating_id > $3)
+where not r.provisional and not r.inactive and r.requalify = 0
+  and r.pool_id = $1 and r.rating <= $2 and (r.rating < $2 or r.rating_id > $3)
+  and not exists (
+      select from sanctions s
+      where s.player_id = r.player_id
+        and s.kind = 'suspension'
+        and (s.pool is null or s.pool = $4)
+        and s.starts_at <= now()
+        and (s.ends_at is null or s.ends_at > now())
+        and (s.lifted_at is null or s.lifted_at > now())
+  )
 order by r.rating desc, r.rating_id
-limit $4;
+limit $5;
 
 -- name: standings
 -- Where a player stands, in every pool or in one. Pools are few, and each costs one look into the index.
@@ -22,7 +33,7 @@ select p.name as pool, s.*
 from pools p
 cross join lateral (
     select r.rating_id, r.player_id, r.rating, r.title, r.games, r.wins, r.draws, r.losses, r.last_played_at, r.version,
-           r.peak, r.provisional
+           r.peak, r.provisional, r.inactive, r.requalify
     from ratings r
     where r.pool_id = p.pool_id and r.player_id = $1
     offset 0  -- keeps this a look-up a pool
@@ -42,53 +53,69 @@ limit $3;
 
 -- name: match
 select m.match_id, p.name as pool, s.topic, m.source_partition, m.source_offset, m.finished_at, m.recorded_at,
-       m.match_type, m.tournament_id, m.verified, m.attributes, m.unrated_reason, m.lo_score,
-       m.lo_rating_id, lo.player_id as lo_player_id, m.lo_version,
-       m.hi_rating_id, hi.player_id as hi_player_id, m.hi_version
+       m.match_type, m.tournament_id, m.verified, m.attributes, m.unrated_reason, m.unrated_player, m.lo_score,
+       m.lo_rating_id, lo.player_id as lo_player_id, m.lo_version, m.lo_steps,
+       m.hi_rating_id, hi.player_id as hi_player_id, m.hi_version, m.hi_steps,
+       m.voided, v.body as void
 from matches m
 join sources s using (source_id)
 join ratings lo on lo.rating_id = m.lo_rating_id
 join ratings hi on hi.rating_id = m.hi_rating_id
 join pools p on p.pool_id = lo.pool_id
+left join events v on v.event_id = 'void:' || m.match_id
 where m.match_id = $1;
 
 -- name: changes_of_match
--- The changes that a match gave a player: one, and a second where a floor restarted them.
+-- What a match did to a player: the steps of inactivity that came due right before it, its own change, a second where a
+-- floor restarted them, and what a void took back, which may come any time later.
 select l.version, l.reason, l.before, l.after, l.delta, l.expected, l.score, l.k, l.k_rule, l.weight, l.factors,
-       l.adjusted, l.games, l.occurred_at, l.recorded_at, l.entry_id,
+       l.adjusted, l.games, l.occurred_at, l.cause, l.opponent_before,
        y.name as policy_name, y.version as policy_version, y.digest as policy_digest, y.body as policy_body
 from ledger l
 join policies y using (policy_id)
-where l.rating_id = $1 and l.version between $2 and $2 + 1 and l.match_id = $3
+where l.rating_id = $1
+  and l.version between $2::integer - $3::integer and case when $5 then 2147483647 else $2 + 1 end
+  and (l.version < $2 or l.match_id = $4)
 order by l.version;
 
 -- name: peak_before
--- The highest rating that a player's chain had held before a version.
-select max(greatest(before, after)) from ledger where rating_id = $1 and version < $2;
+-- The highest rating that counted before a version. What a void gives back was never played for, and a reset starts anew.
+select max(case l.reason when 'match' then greatest(l.before, l.after) when 'floor' then l.after when 'reset' then l.after end)
+from ledger l
+where l.rating_id = $1 and l.version < $2
+  and l.version >= coalesce(
+      (select max(r.version) from ledger r where r.rating_id = $1 and r.version < $2 and r.reason = 'reset'), 0
+  );
 
 -- name: earlier_pair_games
--- How many rated matches of a pair lay in the window before a match when it was rated. A match that came late, and was
--- rated after this one, has a higher version in the chain of either player.
+-- How many rated matches of a pair counted in the window before a match when it was rated. A match that came late, and
+-- was rated after this one, has a higher version in the chain of either player; one that was voided counted until then.
 select count(*)
 from matches m
 where m.lo_rating_id = $1 and m.hi_rating_id = $2 and m.finished_at > $3 and m.finished_at <= $4
-    and m.lo_version is not null and m.lo_version < $5;
+  and m.lo_version is not null and m.lo_version < $5
+  and not (m.voided and exists (
+      select from ledger v
+      where v.rating_id = $1 and v.version < $5 and v.match_id = m.match_id and v.reason = 'void'
+  ));
 
 -- name: policies
 select name, version, digest, registered_at from policies order by name, version;
 
 -- name: missing_rights
 -- What the worker needs and this role may not do.
-select format('%s on %s', n.privilege, n.relation) as lacking
+select format('%s on %s', p.privilege, n.relation) as lacking
 from (values
-    ('select', 'alembic_version'),
-    ('select', 'sources'), ('insert', 'sources'), ('select', 'pools'), ('insert', 'pools'),
-    ('select', 'policies'), ('insert', 'policies'),
-    ('select', 'ratings'), ('insert', 'ratings'), ('update', 'ratings'),
-    ('select', 'matches'), ('insert', 'matches'), ('select', 'ledger'), ('insert', 'ledger'),
-    ('select', 'partition_claims'), ('insert', 'partition_claims'), ('update', 'partition_claims')
-) n(privilege, relation)
-where not has_table_privilege(n.relation, n.privilege);
+    ('alembic_version', 'select'),
+    ('sources', 'select insert'), ('pools', 'select insert'), ('policies', 'select insert'),
+    ('ratings', 'select insert update'), ('matches', 'select insert update'), ('ledger', 'select insert'),
+    ('events', 'select insert'), ('waiting_voids', 'select insert delete'), ('sanctions', 'select insert update'),
+    ('tournaments', 'select insert update'), ('entries', 'select insert update'), ('notices', 'select insert'),
+    ('rounds', 'select insert delete'), ('progress', 'select insert update'),
+    ('partition_claims', 'select insert update')
+) n(relation, privileges)
+cross join lateral string_to_table(n.privileges, ' ') p(privilege)
+where not has_table_privilege(n.relation, p.privilege);
 
 -- name: outcomes
 -- What became of given matches, by the reason where they were not rated.

@@ -1,0 +1,39 @@
+"""What people and pages read from the ledger: leaderboards, players, histories, matches with all that explains them.
+
+Every function takes a connection whose jsonb comes decoded (`ledger.open_pool` gives such), and reads by key: a page at
+most, never a whole table.
+"""
+
+from worker.ledger.reads.matches import MatchRecord, SideRecord, match_record
+from worker.ledger.reads.players import (
+    TOP,
+    Cursor,
+    Page,
+    Standing,
+    Step,
+    history,
+    leaderboard,
+    missing_rights,
+    outcomes,
+    policies,
+    pools,
+    standings,
+)
+
+__all__ = [
+    "TOP",
+    "Cursor",
+    "MatchRecord",
+    "Page",
+    "SideRecord",
+    "Standing",
+    "Step",
+    "history",
+    "leaderboard",
+    "match_record",
+    "missing_rights",
+    "outcomes",
+    "policies",
+    "pools",
+    "standings",
+]
