@@ -18,6 +18,7 @@ from worker.cli.topic_facts import topic_facts
 from worker.events import encode_match
 from worker.ledger.migrate import head_revision
 from worker.stream import client
+from worker.stream.topics import wanted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,19 +92,18 @@ async def test_migrate_without_the_right_to(blank_settings: Settings) -> None:
 
 async def test_topics(blank_settings: Settings) -> None:
     """topics shows what is missing and ends with 78, creates it when told to, and then has nothing to do."""
-    names = [blank_settings.match_topic, blank_settings.rating_topic, blank_settings.dead_letter_topic]
+    names = wanted(blank_settings)
     missing = await cli(blank_settings, "topics", "--json")
     assert missing.code == 78
     assert missing.json() == {"topics": [], "missing": names, "created": []}
     made = await cli(blank_settings, "topics", "--create", "--partitions", 3)
     assert made.code == 0
-    assert made.out.count("created") == 3
+    assert made.out.count("created") == len(names)
     again = await cli(blank_settings, "topics", "--create", "--json")
     assert again.code == 0
     assert again.json()["created"] == []
-    assert {topic["name"]: topic["partitions"] for topic in again.json()["topics"]} == dict(
-        zip(names, (3, 3, 1), strict=True)
-    )
+    partitions = {topic["name"]: topic["partitions"] for topic in again.json()["topics"]}
+    assert partitions == dict.fromkeys(names, 3) | {blank_settings.dead_letter_topic: 1}
 
 
 async def test_topics_that_the_broker_refuses(blank_settings: Settings) -> None:
@@ -140,7 +140,7 @@ async def test_check_before_anything_is_made(blank_settings: Settings) -> None:
     found = findings(ended)
     assert found["schema"][0] == "WRONG"
     assert "rating-worker migrate" in found["schema"][2]
-    for topic in (blank_settings.match_topic, blank_settings.rating_topic, blank_settings.dead_letter_topic):
+    for topic in wanted(blank_settings):
         assert found[f"topic {topic}"][:2] == ("WRONG", "is missing")
     assert found["Kafka"][0] == found["Postgres"][0] == "ok"
 
@@ -216,7 +216,7 @@ async def test_check_leaves_everything_as_it_was(ready: Settings) -> None:
     """check writes nothing: no policy is registered, no topic made, no record sent."""
     await cli(ready, "check")
     assert await sql(ready, "select count(*) from policies") == 0
-    for topic in (ready.match_topic, ready.rating_topic, ready.dead_letter_topic):
+    for topic in wanted(ready):
         assert await read_all(ready, topic) == []
 
 

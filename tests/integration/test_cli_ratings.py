@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import signal
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.kafka import read_all, until_all_committed
-from tests.support.matches import stream
+from tests.support.matches import START, stream
 from tests.support.running import running
 from tests.support.waiting import until
 from tests.unit.cli.processes import cli, cli_process, seen, sql, start
-from worker.events import encode_match, pair_key
+from worker.cli.explanation import explain
+from worker.cli.watching import lag
+from worker.events import encode_event, encode_match, pair_key
+from worker.ledger import reads
+from worker.ledger.ledger import open_pool
+from worker.rating.model import Match, Sanction, SanctionKind, Side, Void
 
 if TYPE_CHECKING:
+    from worker.rating.model import Event
     from worker.settings import Settings
 
 
@@ -116,6 +123,74 @@ async def test_a_ledger_that_was_tampered_with(ready: Settings) -> None:
     assert forged.code == 65
     assert "CONTRADICTION" in forged.out
     assert "contradicts its own rules" in forged.err
+
+
+async def until_taken(settings: Settings, *events: Event) -> None:
+    """Produce events and wait until a worker has taken all of them."""
+    sent = await cli(settings, "produce", stdin=b"\n".join(map(encode_event, events)))
+    assert (sent.code, sent.err) == (0, f"{len(events)} sent.\n")
+
+    async def taken() -> bool:
+        return await lag(settings) == 0
+
+    await until(taken, 60)
+
+
+async def test_what_voids_and_verdicts_did_can_be_explained(ready: Settings) -> None:
+    """Whatever happened to matches and players since, each match is explained by what held when it was rated."""
+    later = START + timedelta(days=1)
+    voided, suspended = MATCHES[10:140:7], MATCHES[0].sides[0].id
+    async with running(ready):
+        await until_taken(ready, *MATCHES[:150])
+        await until_taken(
+            ready, *(Void(one.match_id, "yi", players(one), later, "arranged", "the desk") for one in voided)
+        )
+        await until_taken(ready, *MATCHES[150:])
+        sanction = Sanction("s1", suspended, SanctionKind.SUSPENSION, START, None, None, "insults", "the desk")
+        await until_taken(ready, sanction)
+        on_board = (await cli(ready, "leaderboard", "yi", "--json")).json()["players"]
+        assert suspended not in {one["player_id"] for one in on_board}
+        barred = MATCHES[0]._replace(match_id="barred", finished_at=later)
+        reset = Sanction("s2", MATCHES[0].sides[1].id, SanctionKind.RESET, later, None, None, "cheating", "the desk")
+        await until_taken(ready, barred, reset)
+
+    pool = await open_pool(ready)
+    async with pool.acquire() as connection:
+        for match in MATCHES:
+            record = await reads.match_record(connection, match.match_id)
+            assert record is not None
+            assert explain(record).contradictions == []
+    await pool.close()
+    told = await cli(ready, "explain", next(one.match_id for one in voided if one.verified))
+    assert told.code == 0
+    assert "by the desk: arranged" in told.out
+    assert "the match was voided: it no longer counts" in told.out
+    told = await cli(ready, "explain", "barred")
+    assert f"Not rated: suspended: {suspended} was suspended when it was played" in told.out
+    shown = (await cli(ready, "player", MATCHES[0].sides[1].id)).out
+    assert "reset" in shown
+    assert "void" in shown
+
+
+async def test_what_an_absence_did_is_explained(ready: Settings) -> None:
+    """Points lost by not playing are told apart from the match before which they came due, and K's boost after it."""
+    games = [
+        Match(f"m{number}", "shax", START + timedelta(hours=number), (Side("ann", 1.0), Side(f"b{number}", 0.0)))
+        for number in range(30)
+    ]
+    back = Match("back", "shax", START + timedelta(days=300), (Side("ann", 0.0), Side("c", 1.0)))
+    async with running(ready):
+        await until_taken(ready, *games, back)
+    told = await cli(ready, "explain", "back")
+    assert "for not playing, due before this match" in told.out
+    assert "the same, to the last bit" in told.out
+    assert "inactivity" in (await cli(ready, "player", "ann")).out
+
+
+def players(match: Match) -> tuple[str, str]:
+    """Name the two of a match."""
+    one, other = match.sides
+    return one.id, other.id
 
 
 async def test_what_is_not_there(settings: Settings) -> None:

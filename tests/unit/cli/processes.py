@@ -34,6 +34,7 @@ class Ended:
 
     def json(self) -> Any:
         """Parse its standard output."""
+        assert self.out, self.err
         return json.loads(self.out)
 
 

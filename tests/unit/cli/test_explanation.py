@@ -16,7 +16,8 @@ from rich.console import Console
 from tests.unit.cli.recorded import AT, BICIID, FIDE, POLICIES, YIBOARD, a_match, recorded, standing
 from worker.cli.explanation import explain, number, signed
 from worker.cli.render_match import explanation_json, print_explanation
-from worker.rating import Policy
+from worker.rating import Policy, Reason
+from worker.rating.model import Void
 
 if TYPE_CHECKING:
     from worker.ledger.reads import MatchRecord
@@ -137,6 +138,69 @@ def test_whole_points() -> None:
     assert lines["change"] == ("+24", "K × weight × (score − expected) = 32 × 1 × (1 − 0.240253) = +24.312")
     assert lines["rounding"][0] == "+24"
     assert lines["after"] == ("1224", "1200 + 24")
+
+
+def test_a_boost_after_an_absence() -> None:
+    """The multiplier for activity is part of K, and said."""
+    record = recorded(a_match(pool="shax"), standing(1000.0)._replace(boost=2), standing(1000.0), BICIID)
+    assert lines_of(record)["K"] == (
+        "40",
+        (
+            "rule “established”: 50 rated games before this one, and no earlier rule holds; "
+            "32 × 1.25 for one of the first games after an absence"
+        ),
+    )
+    assert lines_of(record, "bob")["K"][0] == "32"
+
+
+def test_an_absence_before_the_match() -> None:
+    """Points that not playing had cost, due right before the match, are told apart from what the match gave."""
+    record = recorded(a_match(pool="shax"), standing(1230.0), standing(1230.0), BICIID)
+    one, other = record.sides
+    steps = [
+        one.changes[0]._replace(reason=Reason.INACTIVITY, before=1260.0 - 15 * n, after=1245.0 - 15 * n) for n in (0, 1)
+    ]
+    told = lines_of(replace(record, sides=(replace(one, absence=tuple(steps)), other)))
+    assert told["absence"] == ("−30", "2 steps for not playing, due before this match: 1260 before them")
+
+
+def test_a_voided_match() -> None:
+    """A void is told with its reason, and what it took back; what the match gave stays explained and consistent."""
+    record = recorded(a_match(), standing(1200.0), standing(1400.0), YIBOARD)
+    one, other = record.sides
+    given = one.changes[0]
+    taken = given._replace(
+        reason=Reason.VOID, version=60, before=1300.0, delta=-given.delta, after=1300.0 - given.delta
+    )
+    void = Void("m1", "yi", ("ann", "bob"), AT, "an arranged match", "the integrity desk")
+    voided = replace(record, sides=(replace(one, reversal=taken), other), void=void)
+    side = explain(voided).sides[0]
+    assert side.lines[-2:] == [
+        ("voided", "−24.312", "the match was voided: it no longer counts, and what it gave or cost is taken back"),
+        ("after", "1275.688 (shown as 1276)", "1300 − 24.312"),
+    ]
+    text = printed(voided)
+    assert "Voided as of 2026-03-01 12:00:00 UTC by the integrity desk: an arranged match" in text
+    assert "the same, to the last bit" in text
+    since = replace(voided, sides=(replace(one, reversal=taken._replace(delta=0.0, after=1300.0)), other))
+    assert "has started again since, so no points move" in printed(since)
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("voided", "voided: this match was nullified before it arrived"),
+        ("suspended", "suspended: bob was suspended when it was played"),
+        ("tournament-banned", "tournament-banned: bob was banned from tournaments"),
+        ("tournament-provisional", "tournament-provisional: bob was provisional"),
+        ("something-new", "something-new"),
+    ],
+)
+def test_a_match_that_somebody_may_not_play(reason: str, said: str) -> None:
+    """A match that is not rated because of a player says who and why, as far as the reason is known here."""
+    record = recorded(a_match(verified=False), standing(1000.0), standing(1000.0), YIBOARD)
+    barred = replace(record, unrated_reason=reason, unrated_player="bob")
+    assert (explain(barred).unrated or "").startswith(said)
 
 
 @pytest.mark.parametrize(

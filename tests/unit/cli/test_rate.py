@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.unit.cli.matches import line, lines, policy_file, text
-from worker.events import encode_change
+from worker.events import decode_match, encode_change
 from worker.generator import World
 from worker.policies import load_policies
 from worker.rating import Book, Rated
@@ -33,7 +33,8 @@ def test_the_changes_are_the_core_s_to_the_last_byte(cli: Cli) -> None:
     end = datetime(2026, 3, 1, tzinfo=UTC)
     records = list(World(20, seed=7, run="r").records(500, end - timedelta(days=2), end))
     book = Book(load_policies())
-    outcomes = [book.rate(record.match) for record in records if record.match]
+    decoded = [decode_match(record.value, (), now=end, max_bytes=10_000) for record in records]
+    outcomes = [book.rate(one.match) for one in decoded]
     changes = [change for outcome in outcomes if isinstance(outcome, Rated) for change in outcome.changes]
     ended = cli("rate", stdin=b"".join((record.value or b"") + b"\n" for record in records))
     assert ended.code == 0
@@ -119,6 +120,22 @@ def test_a_match_that_comes_again(cli: Cli) -> None:
     assert len(ended.lines) == 2
     assert "line 2: duplicate, resent: match 'm0' came in line 1 already" in ended.err
     assert "line 3: refused, conflict: match 'm0' came in line 1 with other content" in ended.err
+
+
+def test_other_events_are_refused(cli: Cli) -> None:
+    """What is an event and no match is told as what it is: rating it needs what only the worker keeps."""
+    void = {
+        "type": "match-voided",
+        "match_id": "m0",
+        "pool": "yi",
+        "players": ["a", "b"],
+        "voided_at": "2026-03-01T00:00:00Z",
+        "why": "cheating",
+        "by": "the desk",
+    }
+    ended = cli("rate", stdin=text([line(0, "a", "b"), json.dumps(void)]))
+    assert (ended.code, len(ended.lines)) == (65, 2)
+    assert "line 2: refused, unknown-type: a match-voided event: only matches are rated here" in ended.err
 
 
 def test_a_repeat_alone_is_no_error(cli: Cli) -> None:

@@ -191,6 +191,15 @@ def test_what_happened_cannot_lie_ahead(ce_type: str, field: str) -> None:
     assert bad.detail.startswith(f"$.{field} is '2026-12-01T12:00:00.000001Z', 1 day, 0:00:00.000001 ahead")
 
 
+@pytest.mark.parametrize(("ce_type", "field"), HAPPENED)
+def test_what_happened_cannot_lie_before_there_were_clocks(ce_type: str, field: str) -> None:
+    """A time of 1969 comes from a clock that was never set; the first moment of 1970 may be meant."""
+    bad = refusal(raw(DOCUMENTS[ce_type] | {field: "1970-01-01T00:00:00+00:01"}), typed(ce_type))
+    assert bad.reason is Reject.BAD_TIME
+    assert bad.detail.startswith(f"$.{field} is '1970-01-01T00:00:00+00:01'; nothing before 1970-01-01 is taken")
+    assert take(raw(DOCUMENTS[ce_type] | {field: "1970-01-01T00:00:00Z"}), typed(ce_type))
+
+
 @pytest.mark.parametrize("ce_type", INCOMING)
 @pytest.mark.parametrize("document", [None, 7, "x", [], {}])
 def test_what_is_no_event_at_all_is_refused(ce_type: str, document: Any) -> None:
