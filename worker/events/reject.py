@@ -23,7 +23,7 @@ class Reject(StrEnum):
     SCHEMA = "schema"  # a field missing or of a wrong type, unless one of the next five names it better
     BAD_ID = "bad-id"  # an id or pool of a wrong length or with characters that aren't allowed
     BAD_SCORES = "bad-scores"
-    BAD_TIME = "bad-time"  # no time at all, or an end that isn't after its start
+    BAD_TIME = "bad-time"  # no time at all, before 1970, or an end that isn't after its start
     FUTURE = "future"  # happened so far ahead of the worker's clock that it would spoil decay windows
     SELF_PLAY = "self-play"  # one player on both sides
     UNKNOWN_POOL = "unknown-pool"  # no policy rates this pool
