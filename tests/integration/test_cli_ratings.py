@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+from base64 import b64encode
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -167,7 +169,7 @@ async def test_what_voids_and_verdicts_did_can_be_explained(ready: Settings) -> 
     assert "the match was voided: it no longer counts" in told.out
     told = await cli(ready, "explain", "barred")
     assert f"Not rated: suspended: {suspended} was suspended when it was played" in told.out
-    shown = (await cli(ready, "player", MATCHES[0].sides[1].id)).out
+    shown = (await cli(ready, "player", MATCHES[0].sides[1].id, "--limit", 300)).out
     assert "reset" in shown
     assert "void" in shown
 
@@ -178,7 +180,7 @@ async def test_what_an_absence_did_is_explained(ready: Settings) -> None:
         Match(f"m{number}", "shax", START + timedelta(hours=number), (Side("ann", 1.0), Side(f"b{number}", 0.0)))
         for number in range(30)
     ]
-    back = Match("back", "shax", START + timedelta(days=300), (Side("ann", 0.0), Side("c", 1.0)))
+    back = Match("back", "shax", START + timedelta(days=250), (Side("ann", 0.0), Side("c", 1.0)))
     async with running(ready):
         await until_taken(ready, *games, back)
     told = await cli(ready, "explain", "back")
@@ -234,7 +236,7 @@ async def test_produce_passes_on_what_comes_slowly(ready: Settings) -> None:
 
 async def test_produce_a_line_that_the_topic_refuses(ready: Settings) -> None:
     """A line that is larger than the topic takes is told as what it is."""
-    ended = await cli(ready, "produce", "--no-validate", stdin=b"x" * 1_500_000)
+    ended = await cli(ready, "produce", "--no-validate", stdin=b64encode(os.urandom(1_500_000)))
     assert ended.code == 65
     assert "larger than the topic takes" in ended.err
 
