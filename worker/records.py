@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # Of a dead letter's value, below what the dead-letter topic takes with our headers on top.
 _LARGEST_DEAD_LETTER = 1_900_000
+# Of a tournament's event, which lists its entrants: what a topic takes by default.
+_LARGEST_LIST = 1_000_000
 
 
 class Translator:
@@ -56,6 +58,7 @@ class Translator:
         arrivals: list[Arrival] = []
         refusals: list[Refusal] = []
         default_types = {self._settings.match_topic: MATCH_FINISHED}
+        sizes = {self._settings.tournament_topic: max(self._settings.max_event_bytes, _LARGEST_LIST)}
         for record in records:
             origin = Origin(record.topic, record.partition, record.offset)
             if isinstance(record, Unreadable):
@@ -67,7 +70,7 @@ class Translator:
                     record.value,
                     record.headers,
                     now=now,
-                    max_bytes=self._settings.max_event_bytes,
+                    max_bytes=sizes.get(record.topic, self._settings.max_event_bytes),
                     max_ahead=self._max_ahead,
                     default_type=default_types.get(record.topic),
                 )

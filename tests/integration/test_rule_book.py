@@ -14,7 +14,20 @@ from worker.ledger.ledger import Ledger
 from worker.policies import load_policies
 from worker.rating.book import Book
 from worker.rating.errors import LiftMismatchError, VoidMismatchError
-from worker.rating.model import Change, Lift, Match, Notice, Rated, Sanction, SanctionKind, Void
+from worker.rating.model import (
+    Change,
+    EntriesClosed,
+    Lift,
+    Match,
+    Notice,
+    Rated,
+    Sanction,
+    SanctionKind,
+    Side,
+    TournamentFinished,
+    TournamentOpened,
+    Void,
+)
 from worker.rating.sanctions import Sanctioned
 from worker.rating.voids import Voided
 
@@ -168,3 +181,35 @@ async def test_a_void_gives_back_what_the_match_took(ledger: Ledger) -> None:
     assert [row["games"] for row in rows] == [2, 2]
     assert [row["version"] for row in rows] == [4, 4]
     assert [row["rating"] for row in rows] == pytest.approx([row["before"] for row in third], abs=1e-9)
+
+
+async def test_entries_are_seeded_from_frozen_ratings_and_refusals_hold(ledger: Ledger) -> None:
+    """Closing entries seeds and refuses as the core says, tells it once, and the refused one's match is not rated."""
+    played = [
+        match._replace(match_type="ranked", verified=True) for match in stream(300, players=6, seed=4, pools=("shax",))
+    ]
+    await apply(ledger, arrivals(played))
+    closed_at = START + timedelta(days=1)
+    events: list[Event] = [
+        Sanction("ban", "p1", SanctionKind.TOURNAMENT_BAN, START, None, None, "cheating", "ref"),
+        TournamentOpened("cup", "shax", START, "ref"),
+        EntriesClosed("cup", "shax", closed_at, ("p0", "p1", "p2", "newcomer")),
+        Match("final", "shax", closed_at + timedelta(hours=1), (Side("p0", 1.0), Side("p1", 0.0)), "tournament", "cup"),
+        Match("semi", "shax", closed_at + timedelta(hours=1), (Side("p0", 1.0), Side("p2", 0.0)), "tournament", "cup"),
+        TournamentFinished("cup", "shax", closed_at + timedelta(days=1), ("p0", "p2")),
+    ]
+    batch = arrivals(events, first_offset=1000)
+    first = await apply(ledger, batch[:3])
+    second = await apply(ledger, batch[3:])
+    (notice,) = [what for what, _ in first.publications if isinstance(what, Notice)]
+    assert [(one["player_id"], one["reason"]) for one in notice.body["refused"]] == [
+        ("newcomer", "provisional"),
+        ("p1", "banned"),
+    ]
+    assert {one["player_id"] for one in notice.body["seeds"]} == {"p0", "p2"}
+    for one in notice.body["seeds"]:
+        assert one["seeding_rating"] == max(one["rating"], one["best"] - 100)
+    assert second.unrated == {"tournament-banned": 1}
+    assert second.rated == 1
+    again = await apply(ledger, batch[:3])
+    assert [what for what, _ in again.publications] == [what for what, _ in first.publications]

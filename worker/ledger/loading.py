@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from worker.ledger import sql
 from worker.ledger.loading_rules import load_rules
+from worker.ledger.loading_tournaments import load_tournaments
 from worker.rating.book import Book
 from worker.rating.model import EntriesClosed, Lift, Match, PlayerState, Sanction, SanctionKind, Void
 
@@ -43,6 +44,7 @@ class Loaded:
         rating_ids: The short key of each player of each pool, those who are new included.
         new: The players who have no row yet and get one.
         waiting_lifts: Lifts whose sanction had not come, by the sanction's id.
+        bests: Of the entries that the batch closes, the best rating that each entrant has had of late, by tournament.
     """
 
     book: Book
@@ -50,6 +52,7 @@ class Loaded:
     rating_ids: dict[Player, int] = field(default_factory=dict)
     new: frozenset[Player] = frozenset()
     waiting_lifts: Mapping[str, Lift] = field(default_factory=dict)
+    bests: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 async def load(
@@ -69,6 +72,7 @@ async def load(
         loaded.rating_ids.update(zip(sorted(loaded.new), (row[0] for row in ids), strict=True))
     await _load_pair_times(connection, policies, loaded, matches)
     loaded.waiting_lifts = await load_rules(connection, references, loaded.book, matches, others)
+    loaded.bests = await load_tournaments(connection, policies, loaded.book, events)
     return loaded
 
 

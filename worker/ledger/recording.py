@@ -1,54 +1,49 @@
-"""Applying what is new in a batch to the book, as rows to be written, and writing them."""
+"""Applying what is new in a batch to the book, as rows to be written."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import asyncpg
+from typing import TYPE_CHECKING
 
 from worker.events import Reject
-from worker.ledger import sql
-from worker.ledger.errors import RaceLostError
-from worker.ledger.rows import EventRow, LedgerRow, MatchRow, NoticeRow, RatingRow, SanctionRow, columns
+from worker.ledger.rows import (
+    EntryRow,
+    EventRow,
+    LedgerRow,
+    MatchRow,
+    NoticeRow,
+    RatingRow,
+    SanctionRow,
+    TournamentRow,
+)
 from worker.ledger.stored import body_of
 from worker.ledger.values import Applied, Arrival, Publication, Refusal
-from worker.rating.errors import LiftMismatchError, VoidMismatchError
-from worker.rating.model import Lift, Match, Notice, Reason, Sanction, Unrated, Void
+from worker.ledger.writing import Rows
+from worker.rating.errors import LiftMismatchError, TournamentMismatchError, VoidMismatchError
+from worker.rating.model import (
+    EntriesClosed,
+    Lift,
+    Match,
+    Notice,
+    Reason,
+    Sanction,
+    TournamentFinished,
+    TournamentOpened,
+    Unrated,
+    Void,
+)
 from worker.rating.sanctions import Lifted, Sanctioned
-from worker.rating.voids import Voided, Waiting
+from worker.rating.voids import Repeated, Voided, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
-
-    from asyncpg.pool import PoolConnectionProxy
 
     from worker.ledger.loading import Loaded, Player
     from worker.ledger.references import References
     from worker.rating.model import Change, Event, Side
     from worker.rating.policy import Policy
     from worker.rating.policy_set import PolicySet
-
-_BATCH = sql.load("batch.sql")
-_RULEBOOK = sql.load("rulebook.sql")
-
-
-@dataclass(slots=True)
-class Rows:
-    """What a batch writes, and nothing that is not new."""
-
-    new_ratings: list[RatingRow] = field(default_factory=list)
-    moved_ratings: list[RatingRow] = field(default_factory=list)
-    matches: list[MatchRow] = field(default_factory=list)
-    ledger: list[LedgerRow] = field(default_factory=list)
-    events: list[EventRow] = field(default_factory=list)
-    sanctions: list[SanctionRow] = field(default_factory=list)
-    lifts: list[Lift] = field(default_factory=list)
-    voided: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    met: list[str] = field(default_factory=list)
 
 
 class Recorder:
@@ -87,9 +82,20 @@ class Recorder:
                     self._record_sanction(arrival, event)
                 case Lift():
                     self._record_lift(arrival, event)
-                case _:
-                    self._record_event(arrival, event)
-        except (VoidMismatchError, LiftMismatchError) as error:
+                case TournamentOpened():
+                    self._book.open_tournament(event)
+                    row = TournamentRow(event.tournament_id, event.pool, opened_at=event.opened_at)
+                    self._record_tournament(arrival, event, row)
+                case EntriesClosed():
+                    self._record_entries(arrival, event)
+                case TournamentFinished():
+                    self._book.finish_tournament(event)
+                    standings = list(event.standings)
+                    row = TournamentRow(
+                        event.tournament_id, event.pool, finished_at=event.finished_at, standings=standings
+                    )
+                    self._record_tournament(arrival, event, row)
+        except (VoidMismatchError, LiftMismatchError, TournamentMismatchError) as error:
             self._applied.refusals.append(Refusal(arrival.origin, Reject.CONFLICT, str(error)))
 
     def rows(self) -> Rows:
@@ -157,6 +163,27 @@ class Recorder:
             case Lifted.REPEATED:
                 pass
         self._record_event(arrival, lift)
+
+    def _record_entries(self, arrival: Arrival, event: EntriesClosed) -> None:
+        seeding = self._book.close_entries(event, self._loaded.bests.get(event.tournament_id, {}))
+        row = TournamentRow(event.tournament_id, event.pool, closed_at=event.closed_at)
+        if isinstance(seeding, Repeated):
+            self._record_tournament(arrival, event, row)
+            return
+        self._rows.entries += [
+            EntryRow(event.tournament_id, one.player_id, one.place, one.seeding_rating, one.rating, one.best)
+            for one in seeding.seeds
+        ]
+        self._rows.entries += [
+            EntryRow(event.tournament_id, one.player_id, refused=one.reason) for one in seeding.refused
+        ]
+        self._record_tournament(arrival, event, row, [seeding.notice])
+
+    def _record_tournament(
+        self, arrival: Arrival, event: Event, row: TournamentRow, notices: Sequence[Notice] = ()
+    ) -> None:
+        self._rows.tournaments.append(row)
+        self._record_event(arrival, event, notices=notices)
 
     def _record_event(
         self, arrival: Arrival, event: Event, changes: Sequence[Change] = (), notices: Sequence[Notice] = ()
@@ -240,58 +267,6 @@ def in_id_order(match: Match) -> tuple[Side, Side]:
     """Give the sides by player id: lo, hi."""
     one, other = match.sides
     return (one, other) if one.id < other.id else (other, one)
-
-
-async def add_notices(connection: PoolConnectionProxy[Any], notices: Sequence[NoticeRow]) -> list[Publication]:
-    """Record notices, and give those to publish that were not recorded before."""
-    if not notices:
-        return []
-    arguments = columns([row.arguments() for row in notices])
-    added = {tuple(row) for row in await connection.fetch(_RULEBOOK["add_notices"], *arguments)}
-    publications = []
-    for row in notices:
-        if (row.notice.kind, row.notice.key) in added:
-            added.discard((row.notice.kind, row.notice.key))
-            publications.append(Publication(row.notice, row.traceparent))
-    return publications
-
-
-async def write(connection: PoolConnectionProxy[Any], rows: Rows) -> None:
-    """Write the rows of a batch, each table in an order that is the same in every worker.
-
-    Raises:
-        RaceLostError: Another worker recorded a player, a match or an event of the batch first.
-    """
-    new = sorted(rows.new_ratings, key=lambda row: (row.pool_id, row.player_id))
-    if new:
-        status = await connection.execute(_BATCH["insert_ratings"], *columns(new))
-        if int(status.rsplit(" ", 1)[-1]) != len(new):
-            raise RaceLostError("a player was recorded meanwhile")
-    if rows.moved_ratings:
-        moved = [row.without_key() for row in rows.moved_ratings]
-        await connection.execute(_BATCH["update_ratings"], *columns(moved))
-    try:
-        await _copy(connection, "matches", sorted(rows.matches))
-        await _copy(connection, "events", sorted(rows.events))
-        await _copy(connection, "sanctions", sorted(rows.sanctions))
-    except asyncpg.UniqueViolationError as error:  # the same event in two places at once
-        raise RaceLostError(f"recorded meanwhile: {error.detail}") from error
-    await _copy(connection, "ledger", rows.ledger)  # entry_id is given row by row: this is the recorded order
-    for statement, match_ids in (
-        ("void_matches", rows.voided),
-        ("add_waiting_voids", rows.waiting),
-        ("end_waiting_voids", rows.met),
-    ):
-        if match_ids:
-            await connection.execute(_RULEBOOK[statement], match_ids)
-    if rows.lifts:
-        lifts = [(lift.sanction_id, lift.lifted_at, lift.why, lift.by) for lift in rows.lifts]
-        await connection.execute(_RULEBOOK["lift_sanctions"], *columns(lifts))
-
-
-async def _copy(connection: PoolConnectionProxy[Any], table: str, rows: Sequence[Any]) -> None:
-    if rows:
-        await connection.copy_records_to_table(table, records=rows, columns=rows[0]._fields)
 
 
 def _attributes(lo: Side, hi: Side) -> dict[str, int] | None:

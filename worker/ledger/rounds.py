@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from worker.ledger import sql
-from worker.ledger.recording import Rows, add_notices, write
 from worker.ledger.rows import LedgerRow, NoticeRow, RatingRow
 from worker.ledger.stored import change_of, notice_of
 from worker.ledger.values import Publication
+from worker.ledger.writing import Rows, add_notices, write
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

@@ -167,6 +167,29 @@ class SanctionRow(NamedTuple):
     decided_by: str
 
 
+class TournamentRow(NamedTuple):
+    """What an event says of a tournament; None is what it does not say."""
+
+    tournament_id: str
+    pool: str
+    opened_at: datetime | None = None
+    closed_at: datetime | None = None
+    finished_at: datetime | None = None
+    standings: list[str] | None = None
+
+
+class EntryRow(NamedTuple):
+    """A row of `entries`: a seed, or a refusal."""
+
+    tournament_id: str
+    player_id: str
+    place: int | None = None
+    seeding_rating: float | None = None
+    rating: float | None = None
+    best: float | None = None
+    refused: str | None = None
+
+
 class NoticeRow(NamedTuple):
     """A row of `notices`, and the trace that it is published under."""
 

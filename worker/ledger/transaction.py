@@ -16,8 +16,9 @@ from worker.events import Reject
 from worker.ledger.errors import ROW_REFUSED
 from worker.ledger.known import sort_out_known
 from worker.ledger.loading import load
-from worker.ledger.recording import Recorder, Rows, add_notices, write
+from worker.ledger.recording import Recorder
 from worker.ledger.values import Applied, Arrival, Refusal
+from worker.ledger.writing import Rows, add_notices, write
 from worker.rating.model import EntriesClosed, Lift, Match, Sanction, TournamentFinished, TournamentOpened, Void
 
 if TYPE_CHECKING:

@@ -226,8 +226,7 @@ class Notice:
     body: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Rated:
+class Rated(NamedTuple):
     """A match that moved ratings.
 
     Attributes:

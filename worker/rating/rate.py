@@ -12,7 +12,9 @@ from worker.rating.rounding import display
 from worker.rating.weight import weigh
 
 if TYPE_CHECKING:
-    from worker.rating.model import Match, Outcome
+    from datetime import datetime
+
+    from worker.rating.model import Match, Outcome, Side
     from worker.rating.policy import Policy
     from worker.rating.weight import Weight
 
@@ -66,52 +68,61 @@ def rate(
     weight = weigh(match.match_type, policy.match_types, earlier_pair_games, policy.repeat_pair)
     if weight.value == 0:
         return Unrated(match.match_type)
-    standings = (first, second)
-    one_changes, one_after = _rate_side(match, 0, standings, weight, policy)
-    other_changes, other_after = _rate_side(match, 1, standings, weight, policy)
+    one_changes, one_after = _rate_side(match, one, other.id, (first, second.rating), weight, policy)
+    other_changes, other_after = _rate_side(match, other, one.id, (second, first.rating), weight, policy)
     return Rated(one_changes + other_changes, (one_after, other_after))
 
 
 def _rate_side(
-    match: Match, place: int, standings: tuple[PlayerState, PlayerState], weight: Weight, policy: Policy
+    match: Match, side: Side, opponent_id: str, standing: tuple[PlayerState, float], weight: Weight, policy: Policy
 ) -> tuple[tuple[Change, ...], PlayerState]:
-    """Give the change of the first (0) or second (1) side, another if the floor restarts them, and where they stand."""
-    side, before = match.sides[place], standings[place]
-    opponent, opponent_rating = match.sides[1 - place], standings[1 - place].rating
-    rule = choose_k(policy.k_factor, before, side.birth_year, match.pool, match.finished_at)
+    """Give a side's change, another if the floor restarts them, and where that leaves them.
+
+    Args:
+        match: The match.
+        side: The side.
+        opponent_id: The other one.
+        standing: Where the side stands before the match, and the opponent's rating.
+        weight: The weight of the match.
+        policy: The version that holds.
+    """
+    before, opponent_rating = standing
+    rating, score, finished_at = before.rating, side.score, match.finished_at
+    rule = choose_k(policy.k_factor, before, side.birth_year, match.pool, finished_at)
     k = rule.k
-    bent: tuple[str, ...] = ()
+    adjusted: tuple[str, ...] = ()
     if before.boost and policy.inactivity is not None:
-        k, bent = k * policy.inactivity.boost, (ACTIVITY_BOOST,)
-    expected, capped = policy.expected.score(before.rating, opponent_rating)
+        k, adjusted = k * policy.inactivity.boost, (ACTIVITY_BOOST,)
+    expected, capped = policy.expected.score(rating, opponent_rating)
     if capped:
-        bent = (*bent, GAP_CAP)
-    delta, adjusted = _delta(before.rating, k * weight.value * (side.score - expected), policy, bent)
-    state = _after_game(before, delta, match, side.score, policy)
-    change = Change(
-        pool=match.pool,
-        player_id=side.id,
-        opponent_id=opponent.id,
-        match_id=match.match_id,
-        reason=Reason.MATCH,
-        version=state.version,
-        before=before.rating,
-        after=state.rating,
-        delta=delta,
-        expected=expected,
-        score=side.score,
-        k=k,
-        k_rule=rule.name,
-        weight=weight.value,
-        factors=weight.factors,
-        games=state.games,
-        provisional=policy.provisional(state.games),
-        adjusted=adjusted,
-        title_before=policy.title(before.rating),
-        title_after=policy.title(state.rating),
-        policy=policy.ref,
-        occurred_at=match.finished_at,
-        opponent_before=opponent_rating,
+        adjusted = (*adjusted, GAP_CAP)
+    delta, adjusted = _delta(rating, k * weight.value * (score - expected), policy, adjusted)
+    state = _after_game(before, delta, finished_at, score, policy)
+    change = Change(  # by place, here and below: names would cost more than the formula
+        match.pool,
+        side.id,
+        opponent_id,
+        match.match_id,
+        Reason.MATCH,
+        state.version,
+        rating,
+        state.rating,
+        delta,
+        expected,
+        score,
+        k,
+        rule.name,
+        weight.value,
+        weight.factors,
+        state.games,
+        policy.provisional(state.games),
+        adjusted,
+        policy.title(rating),
+        policy.title(state.rating),
+        policy.ref,
+        finished_at,
+        None,
+        opponent_rating,
     )
     floor = policy.floor
     if floor is None or not floor.restarts(state.rating):
@@ -132,25 +143,25 @@ def _delta(before: float, delta: float, policy: Policy, adjusted: tuple[str, ...
     return delta, adjusted
 
 
-def _after_game(before: PlayerState, delta: float, match: Match, score: float, policy: Policy) -> PlayerState:
+def _after_game(before: PlayerState, delta: float, finished_at: datetime, score: float, policy: Policy) -> PlayerState:
     rating = before.rating + delta
-    last, finished_at = before.last_played_at, match.finished_at
+    last = before.last_played_at
     latest = last is None or last < finished_at
     requalify, boost = before.requalify, before.boost
     if requalify or boost:
         requalify, boost = count_game(before, policy)
     return PlayerState(
-        rating=rating,
-        version=before.version + 1,
-        games=before.games + 1,
-        wins=before.wins + (score == WIN),
-        draws=before.draws + (score == DRAW),
-        losses=before.losses + (score == LOSS),
-        peak=max(before.peak, before.rating, rating),
-        last_played_at=finished_at if latest else last,
-        idle_steps=0 if latest else before.idle_steps,
-        inactive=before.inactive and not latest,
-        requalify=requalify,
-        boost=boost,
-        restarted=before.restarted,
+        rating,
+        before.version + 1,
+        before.games + 1,
+        before.wins + (score == WIN),
+        before.draws + (score == DRAW),
+        before.losses + (score == LOSS),
+        max(before.peak, before.rating, rating),
+        finished_at if latest else last,
+        0 if latest else before.idle_steps,
+        before.inactive and not latest,
+        requalify,
+        boost,
+        before.restarted,
     )

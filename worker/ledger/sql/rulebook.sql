@@ -70,3 +70,28 @@ from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $
 order by kind, key
 on conflict (kind, key) do nothing
 returning kind, key;
+
+-- name: tournaments
+-- What is known of tournaments, a row for each player that one refused (and one for a tournament that refused none).
+select t.tournament_id, t.pool, t.closed_at, e.player_id, e.refused
+from tournaments t
+left join entries e on e.tournament_id = t.tournament_id and e.refused is not null
+where t.tournament_id = any($1::text[]);
+
+-- name: best_ratings
+-- The best rating of a time, the one that it began with included, of the players who moved in it.
+select r.player_id, greatest(max(l.before), max(l.after))
+from pools p
+join ratings r using (pool_id)
+join ledger l using (rating_id)
+where p.name = $1 and r.player_id = any($2::text[]) and l.occurred_at >= $3
+group by r.player_id;
+
+-- name: keep_tournament
+insert into tournaments (tournament_id, pool, opened_at, closed_at, finished_at, standings)
+values ($1, $2, $3, $4, $5, $6)
+on conflict (tournament_id) do update
+set opened_at = coalesce(excluded.opened_at, tournaments.opened_at),
+    closed_at = coalesce(excluded.closed_at, tournaments.closed_at),
+    finished_at = coalesce(excluded.finished_at, tournaments.finished_at),
+    standings = coalesce(excluded.standings, tournaments.standings);
