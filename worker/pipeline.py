@@ -115,6 +115,8 @@ class Pipeline:
                     applied = await transaction.rate(arrivals)
                     # Side by side: the rows on their way to Postgres, the changes on theirs to Kafka; then both commit.
                     await _both(self._write(transaction), self._stage(batch, applied, refusals))
+                committing = time.perf_counter()
+        self._metrics.took(Stage.COMMIT_DATABASE, time.perf_counter() - committing)
         with self._metrics.stage(Stage.COMMIT_KAFKA):
             await self._publisher.commit(batch.offsets)
         self._source.done(batch)
@@ -124,9 +126,10 @@ class Pipeline:
         self._metrics.took(Stage.WRITE, await transaction.write())
 
     async def _stage(self, batch: Batch, applied: Applied, refusals: list[Refusal]) -> None:
-        with self._metrics.stage(Stage.PUBLISH):
+        with self._metrics.stage(Stage.ENCODE):
             records = self._translator.outgoing(applied.publications)
             records += self._translator.dead_letters(refusals + applied.refusals, batch.records)
+        with self._metrics.stage(Stage.FLUSH):
             await self._publisher.stage(records)
 
     def _count(self, batch: Batch, arrivals: list[Arrival], applied: Applied, refusals: list[Refusal]) -> None:

@@ -122,5 +122,5 @@ class Translator:
             if value is not None and len(value) > self.largest_dead_letter:
                 headers.append(("dlq.value-left-out", f"{len(value)} bytes, too large for this topic".encode()))
                 value = None
-            letters.append(Outgoing(self._settings.dead_letter_topic, record.key, value, headers))
+            letters.append(Outgoing(self._settings.dead_letter_topics[origin.topic], record.key, value, headers))
         return letters

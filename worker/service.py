@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from worker import __version__
 from worker.housekeeping.housekeeper import Housekeeper
+from worker.housekeeping.integrity import Integrity
 from worker.housekeeping.tasks import Inactivity, TellPolicies
 from worker.ledger.ledger import Ledger
 from worker.ops.health import Component, Health
@@ -162,7 +163,7 @@ class Worker:
             self._settings,
             ledger,
             Translator(self._settings, policies),
-            [TellPolicies(policies), Inactivity(policies)],
+            [TellPolicies(policies), Inactivity(policies), Integrity(policies)],
             self.metrics,
         )
         watch = asyncio.create_task(self._watch({Component.DATABASE: ledger.probe, Component.KAFKA: source.probe}))

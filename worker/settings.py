@@ -138,7 +138,7 @@ class Settings(BaseSettings):
     dead_letter_topic: Annotated[str, _NAME, _says(_NAME_TEXT, default="RATING_MATCH_TOPIC.dlq")] = Field(
         default_factory=lambda data: f"{data['match_topic']}.dlq"
     )
-    """Topic for records that can't be rated."""
+    """Topic for matches and voids that can't be taken; those of other topics go to theirs, `<topic>.dlq`."""
     delivery: Delivery = Delivery.EXACTLY_ONCE
     """Delivery of changes; at-least-once for brokers or operators without transactions."""
     session_timeout_ms: Annotated[int, Field(ge=1_000, le=1_800_000)] = 10_000
@@ -225,6 +225,11 @@ class Settings(BaseSettings):
     def input_topics(self) -> list[str]:
         """The topics that are read, those of matches first."""
         return [self.match_topic, self.verdict_topic, self.tournament_topic]
+
+    @property
+    def dead_letter_topics(self) -> dict[str, str]:
+        """Where the records of each topic that is read go when they can't be taken."""
+        return {name: f"{name}.dlq" for name in self.input_topics} | {self.match_topic: self.dead_letter_topic}
 
     @property
     def revocation_wait_s(self) -> float:

@@ -121,7 +121,7 @@ def progress(*, wanted: bool = True) -> Progress:
 def status() -> Iterator[Callable[[str], None]]:
     """Give a function that shows how things stand: in place on a terminal, as a line now and then elsewhere."""
     if sys.stderr.isatty():
-        with _console(sys.stderr).status("") as spinner:
+        with _console(sys.stderr).status("", spinner="line") as spinner:
             yield spinner.update
         return
     due = time.monotonic() + _STATUS_EVERY_S

@@ -18,6 +18,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from worker.ledger.claims import Claims
 from worker.ledger.errors import ClaimLostError
 from worker.ledger.rounds import Rounds
+from worker.rating.model import Change, Notice
 from worker.retrying import PASSING_FAULTS
 from worker.stream import client
 from worker.stream.errors import BatchLostError, stream_faults
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from worker.housekeeping.tasks import Task
     from worker.ledger.ledger import Ledger
+    from worker.ledger.values import Publication
     from worker.ops.metrics import Metrics
     from worker.records import Translator
     from worker.settings import Settings
@@ -119,7 +121,7 @@ class Housekeeper:
                             await out.stage(self._translator.outgoing(publications))
                     if number:
                         await out.commit({self._at: number})
-                        self._metrics.published(len(publications))
+                        self._count(publications)
                         rounds += 1
                     if done is None:
                         break
@@ -127,6 +129,12 @@ class Housekeeper:
             await out.stop()
             await self._consumer.stop()
         return rounds
+
+    def _count(self, publications: Sequence[Publication]) -> None:
+        self._metrics.published(sum(isinstance(what, Change) for what, _ in publications))
+        for what, _ in publications:
+            if isinstance(what, Notice):
+                self._metrics.noticed(what.kind, str(what.body.get("signal", "")))
 
     async def leave(self) -> None:
         """Give the lead up, so that another worker need not wait for the lease to end."""

@@ -56,6 +56,9 @@ class Ledger:
             async with pool.acquire(timeout=settings.database_acquire_timeout_s) as connection:
                 await check_schema(connection)
             await ledger.references.register_policies(policies.policies)
+        except SETUP_FAULTS as error:
+            await ledger.close()
+            raise LedgerSetupError(_setup_advice(error)) from error
         except BaseException:
             await ledger.close()
             raise
@@ -163,7 +166,10 @@ def _setup_advice(error: Exception) -> str:
         case asyncpg.InvalidCatalogNameError():
             return f"Postgres has no such database: {error}. Create it, or mend RATING_DATABASE_URL."
         case _:
-            return f"Postgres refuses: {error}. Mend RATING_DATABASE_URL or the role's rights."
+            return (
+                f"Postgres refuses: {error}. The role of RATING_DATABASE_URL needs SELECT, INSERT, UPDATE and DELETE "
+                "on the worker's tables and USAGE on their sequences; `rating-worker check` says what is missing."
+            )
 
 
 async def _set_codecs(connection: asyncpg.Connection[Any]) -> None:

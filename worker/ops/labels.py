@@ -10,11 +10,11 @@ class Stage(StrEnum):
 
     FETCH = "fetch"
     DECODE = "decode"
-    TRANSACTION = "transaction"  # from begin to the end of the database commit; contains the ones below
+    TRANSACTION = "transaction"  # from begin to the end of the database commit; contains the ones down to it
     LOCK = "lock"
     RATE = "rate"
-    WRITE = "write"
-    PUBLISH = "publish"
+    WRITE = "write"  # beside encode and flush, not before them
+    ENCODE = "encode"
     FLUSH = "flush"
     COMMIT_DATABASE = "commit_database"
     COMMIT_KAFKA = "commit_kafka"

@@ -73,10 +73,16 @@ class Metrics:
             registry=registry,
         )
         self._record_series: dict[tuple[RecordOutcome, str], Counter] = {}
+        self._notices = Counter(
+            "rating_notices",
+            "Notices that housekeeping published: inactive players, changed policies, signals of manipulation.",
+            ("kind", "signal"),
+            registry=registry,
+        )
         self._published = Counter("rating_published_changes", "Rating changes that were published.", registry=registry)
         self._stages = BulkHistogram(
             "rating_stage_seconds",
-            "Time that a batch spent in each stage; `transaction` contains lock, rate, write and commit_database.",
+            "Time that a batch spent in each stage; `transaction` contains lock to commit_database.",
             _STAGE_BOUNDS,
             label="stage",
             values=Stage,
@@ -182,6 +188,10 @@ class Metrics:
     def published(self, changes: int) -> None:
         """Count rating changes that Kafka acknowledged."""
         self._published.inc(changes)
+
+    def noticed(self, kind: str, signal: str = "") -> None:
+        """Count a notice that housekeeping published; `signal` names what an `integrity-flagged` is about."""
+        self._notices.labels(kind, signal).inc()
 
     def changes(self, changes: Iterable[Change]) -> None:
         """Note K, weight and size of a batch's rating changes, by policy; those without a K (a restart) don't count."""

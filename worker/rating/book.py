@@ -10,13 +10,13 @@ from bisect import insort
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from worker.rating.eligibility import barred, why_not
-from worker.rating.inactivity import age, come_back, is_away
+from worker.rating.eligibility import barred, entrant
+from worker.rating.inactivity import age, changes_of, come_back, is_away, notices_of
 from worker.rating.model import Rated, SanctionKind, Unrated
 from worker.rating.pair_times import count_times, forget_time, pair_of
 from worker.rating.rate import rate
-from worker.rating.sanctions import Sanctioned, Sanctions, reset
-from worker.rating.tournaments import TOURNAMENT, Entrant, Tournaments, seed
+from worker.rating.sanctions import Sanctioned, Sanctions, Taken, give_back, reset
+from worker.rating.tournaments import TOURNAMENT, Tournaments, seed
 from worker.rating.voids import NothingToReverse, Recorded, Repeated, Voided, Waiting, check_void, is_of, reverse
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         TournamentOpened,
         Void,
     )
-    from worker.rating.policy_set import PolicySet
+    from worker.rating.policy_set import PolicySet, Versions
     from worker.rating.sanctions import Imposed, Lifted
     from worker.rating.tournaments import Seeding, Tournament
     from worker.rating.voids import VoidOutcome
@@ -150,12 +150,15 @@ class Book:
         else:
             insort(times, finished_at)
         self._recorded[match.match_id] = Recorded(match, outcome.changes)
-        return _after_absence(away, outcome) if away else outcome
+        if not away:
+            return outcome
+        return Rated((*changes_of(away), *outcome.changes), outcome.states, notices_of(away))
 
     def void(self, void: Void) -> VoidOutcome:
         """Reverse a match, or wait for it.
 
         Raises:
+            UnknownPoolError: No policy for the pool of the match any more.
             VoidMismatchError: The match is recorded with another pool or other players.
         """
         match_id = void.match_id
@@ -168,11 +171,11 @@ class Book:
         check_void(void, recorded.match)
         if recorded.voided:
             return Repeated()
+        match = recorded.match
+        versions = self._policies.versions(match.pool)
         self._recorded[match_id] = recorded._replace(voided=True)
         if recorded.unrated is not None:
             return NothingToReverse(recorded.unrated)
-        match = recorded.match
-        versions = self._policies.versions(match.pool)
         policy = versions.at(void.voided_at)
         aged: list[Aged] = []
         reversals: list[Change] = []
@@ -186,35 +189,61 @@ class Book:
             forget_time(times, match.finished_at)
         one, other = match.sides
         states = self._states[match.pool, one.id], self._states[match.pool, other.id]
-        return Voided((*_changes(aged), *reversals), states, _notices(aged))
+        return Voided((*changes_of(aged), *reversals), states, notices_of(aged))
 
     def sanction(self, sanction: Sanction) -> Sanctioned | Repeated:
-        """Impose a sanction. A reset takes the player to the start at once, in every pool of its in which they played.
+        """Impose a sanction. A reset takes the player to the start at once, in each of its pools in which they played.
 
-        Raises:
-            UnknownPoolError: No policy for one of those pools.
+        A reset whose lift came first does nothing. A pool that has no policy any more stays as it is.
         """
-        if not self._sanctions.impose(sanction):
+        imposed = self._sanctions.impose(sanction)
+        if imposed is None:
             return Repeated()
-        if sanction.kind is not SanctionKind.RESET:
+        if sanction.kind is not SanctionKind.RESET or imposed.lifted_at is not None:
             return Sanctioned()
-        aged: list[Aged] = []
         changes: list[Change] = []
-        for pool in self._pools_of(sanction):
+        notices: list[Notice] = []
+        taken: list[Taken] = []
+        for pool, versions in self._pools_of(sanction):
             player = pool, sanction.player_id
-            versions = self._policies.versions(pool)
-            aged.append(age(*player, self._states[player], versions, sanction.starts_at))
-            change, self._states[player] = reset(sanction, pool, aged[-1].state, versions.at(sanction.starts_at))
-            changes += (*aged[-1].changes, change)
-        return Sanctioned(tuple(changes), _notices(aged))
+            before, steps, marks = age(*player, self._states[player], versions, sanction.starts_at)
+            change, self._states[player] = reset(sanction, pool, before, versions.at(sanction.starts_at))
+            taken.append(Taken(pool, change.version, change.delta, before.games, before.peak))
+            changes += (*steps, change)
+            notices += marks
+        self._sanctions.remember(sanction, taken)
+        return Sanctioned(tuple(changes), tuple(notices))
 
     def lift(self, lift: Lift) -> Lifted:
-        """Lift a sanction, or wait for it. Only `LIFTED` is true.
+        """Lift a sanction, or wait for it. Only `LIFTED` is true; of a reset, `give_back` does the rest.
 
         Raises:
             LiftMismatchError: The sanction is another player's.
         """
         return self._sanctions.lift(lift)
+
+    def give_back(self, lift: Lift) -> Sanctioned:
+        """Give back what a reset took that was just lifted: in each pool the opposite of what it did there.
+
+        Where the player was taken to the start again since, there is nothing to give back. Other sanctions took nothing.
+
+        Raises:
+            UnknownPoolError: No policy for one of the pools any more.
+        """
+        imposed = self._sanctions.of(lift)
+        changes: list[Change] = []
+        notices: list[Notice] = []
+        for taken in () if imposed is None else imposed.taken:
+            player = taken.pool, lift.player_id
+            if self._states[player].restarted > taken.version:
+                continue
+            versions = self._policies.versions(taken.pool)
+            before, steps, marks = age(*player, self._states[player], versions, lift.lifted_at)
+            policy = versions.at(lift.lifted_at)
+            change, self._states[player] = give_back(imposed.sanction, taken, before, policy, lift.lifted_at)
+            changes += (*steps, change)
+            notices += marks
+        return Sanctioned(tuple(changes), tuple(notices))
 
     def age(self, pool: str, player: str, until: datetime) -> tuple[tuple[Change, ...], tuple[Notice, ...]]:
         """Do what a player owes for their absence up to a time, inclusive: the steps of decay, and the mark.
@@ -254,17 +283,21 @@ class Book:
             TournamentMismatchError: The tournament is known in another pool.
             UnknownPoolError: No policy for the pool.
         """
-        pool, at = event.pool, event.closed_at
-        versions = self._policies.versions(pool)
-        policy = versions.at(at)
+        versions = self._policies.versions(event.pool)
+        policy = versions.at(event.closed_at)
         if self._tournaments.see(event).closed:
             return Repeated()
-        entrants = []
-        for player in dict.fromkeys(event.entrants):
-            state = self._states.get((pool, player)) or policy.start_state()
-            why = why_not(player, state, pool, at, versions, self._sanctions)
-            rating = age(pool, player, state, versions, at).state.rating  # owed, though not entered here
-            entrants.append(Entrant(player, rating, bests.get(player), why[0] if why else None))
+        entrants = [
+            entrant(
+                player,
+                self._states.get((event.pool, player)) or policy.start_state(),
+                bests.get(player),
+                event,
+                versions,
+                self._sanctions,
+            )
+            for player in dict.fromkeys(event.entrants)
+        ]
         seeding = seed(event, entrants, policy)
         self._tournaments.close(event.tournament_id, seeding.refused)
         return seeding
@@ -285,21 +318,10 @@ class Book:
         del self._voids[match.match_id]
         return True
 
-    def _pools_of(self, sanction: Sanction) -> list[str]:
-        return sorted(
+    def _pools_of(self, sanction: Sanction) -> list[tuple[str, Versions]]:
+        pools = sorted(
             pool
             for (pool, player), state in self._states.items()
             if player == sanction.player_id and state.version > 0 and sanction.pool in {None, pool}
         )
-
-
-def _after_absence(away: list[Aged], rated: Rated) -> Rated:
-    return Rated((*_changes(away), *rated.changes), rated.states, _notices(away))
-
-
-def _changes(aged: list[Aged]) -> tuple[Change, ...]:
-    return tuple(change for one in aged for change in one.changes)
-
-
-def _notices(aged: list[Aged]) -> tuple[Notice, ...]:
-    return tuple(notice for one in aged for notice in one.notices)
+        return [(pool, self._policies.versions(pool)) for pool in pools if self._policies.knows(pool)]

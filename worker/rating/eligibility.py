@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from worker.rating.inactivity import is_inactive
+from worker.rating.inactivity import age, is_inactive
 from worker.rating.model import SanctionKind, Unrated
-from worker.rating.tournaments import BANNED, INACTIVE, PROVISIONAL, REFUSED, SUSPENDED, TOURNAMENT
+from worker.rating.tournaments import BANNED, INACTIVE, PROVISIONAL, REFUSED, SUSPENDED, TOURNAMENT, Entrant
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from worker.rating.model import Match, PlayerState
+    from worker.rating.model import EntriesClosed, Match, PlayerState
     from worker.rating.policy_set import Versions
     from worker.rating.sanctions import Sanctions
     from worker.rating.tournaments import Tournaments
@@ -56,6 +56,32 @@ def barred(
         if reason in found:
             return Unrated(f"{TOURNAMENT}-{reason}", found[reason])
     return None
+
+
+def entrant(
+    player_id: str,
+    state: PlayerState,
+    best: float | None,
+    event: EntriesClosed,
+    versions: Versions,
+    sanctions: Sanctions,
+) -> Entrant:
+    """Look at someone who wants to play a tournament, as of the moment at which entries close.
+
+    What they owe for an absence counts, and stays owed.
+
+    Args:
+        player_id: Who.
+        state: Where they stand in the tournament's pool, as entered.
+        best: The best rating of the time that the policy protects.
+        event: The closing of the entries.
+        versions: Those of the pool's policy.
+        sanctions: All sanctions of theirs.
+    """
+    pool, at = event.pool, event.closed_at
+    reasons = why_not(player_id, state, pool, at, versions, sanctions)
+    rating = age(pool, player_id, state, versions, at).state.rating
+    return Entrant(player_id, rating, best, reasons[0] if reasons else None)
 
 
 def why_not(

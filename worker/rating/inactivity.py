@@ -22,7 +22,7 @@ from worker.rating.notices import notice_key, player_subject, policy_body
 from worker.rating.rule import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from worker.rating.model import Change, PlayerState
     from worker.rating.policy import Policy
@@ -118,6 +118,16 @@ def age(pool: str, player_id: str, state: PlayerState, versions: Versions, until
         state = _take_steps(pool, player_id, state, policy, range(first + done, first + count), changes)
         done = 0
     return Aged(state, tuple(changes), notices)
+
+
+def changes_of(aged: Iterable[Aged]) -> tuple[Change, ...]:
+    """Give the changes of several absences, one after the other."""
+    return tuple(change for one in aged for change in one.changes)
+
+
+def notices_of(aged: Iterable[Aged]) -> tuple[Notice, ...]:
+    """Give the notices of several absences, one after the other."""
+    return tuple(notice for one in aged for notice in one.notices)
 
 
 def marked_at(last: datetime, versions: Versions) -> tuple[datetime, Policy] | None:

@@ -65,6 +65,10 @@ class PolicySet:
         """
         return self._by_pool.get(pool) or self._resolve(pool)
 
+    def knows(self, pool: str) -> bool:
+        """Tell whether any pattern matches a pool."""
+        return any(fnmatchcase(pool, pattern) for pattern in self.pools)
+
     def _resolve(self, pool: str) -> Versions:
         name = next((name for pattern, name in self.pools.items() if fnmatchcase(pool, pattern)), None)
         if name is None:

@@ -21,15 +21,37 @@ if TYPE_CHECKING:
     from worker.rating.policy import Policy
 
 
+class Taken(NamedTuple):
+    """What a reset took from a player in one pool.
+
+    Attributes:
+        version: Of the reset's change, `delta` too.
+        games: The player's rated games before it.
+        peak: The player's peak before it; minus infinity where that is not known.
+    """
+
+    pool: str
+    version: int
+    delta: float
+    games: int
+    peak: float = float("-inf")
+
+
 class Imposed(NamedTuple):
-    """A sanction that was imposed, and when it was lifted, if it was."""
+    """A sanction that was imposed.
+
+    Attributes:
+        lifted_at: When it was lifted, None if it was not.
+        taken: Of a reset that may yet be lifted: what it took.
+    """
 
     sanction: Sanction
     lifted_at: datetime | None = None
+    taken: tuple[Taken, ...] = ()
 
     def in_force(self, pool: str, at: datetime) -> bool:
         """Tell whether it holds in a pool at a time: from its start on, before its end and before it was lifted."""
-        sanction, lifted_at = self
+        sanction, lifted_at, _ = self
         return (
             sanction.starts_at <= at
             and (sanction.ends_at is None or at < sanction.ends_at)
@@ -39,10 +61,11 @@ class Imposed(NamedTuple):
 
 
 class Sanctioned(NamedTuple):
-    """A sanction that is imposed.
+    """What imposing or lifting a sanction did.
 
     Attributes:
-        changes: Of a reset: for each pool, the steps of inactivity that the player owed, then the reset.
+        changes: Of a reset: for each pool, the steps of inactivity that the player owed, then the reset or, lifted, its
+            opposite.
         notices: That the player had become inactive before it, where nobody had noticed.
     """
 
@@ -78,21 +101,30 @@ class Sanctions:
         """Enter a lift that waits for its sanction."""
         self._lifts[lift.sanction_id] = lift
 
-    def impose(self, sanction: Sanction) -> bool:
-        """Remember a sanction; False if it is known already.
+    def impose(self, sanction: Sanction) -> Imposed | None:
+        """Remember a sanction; None if it is known already.
 
         A lift that waits for it takes effect, unless it names another player: then it is not this sanction's.
         """
         known = self._by_player.setdefault(sanction.player_id, {})
         if sanction.sanction_id in known:
-            return False
+            return None
         lift = self._lifts.get(sanction.sanction_id)
         lifted_at = None
         if lift is not None and lift.player_id == sanction.player_id:
             lifted_at = lift.lifted_at
             del self._lifts[sanction.sanction_id]
         known[sanction.sanction_id] = Imposed(sanction, lifted_at)
-        return True
+        return known[sanction.sanction_id]
+
+    def remember(self, sanction: Sanction, taken: Iterable[Taken]) -> None:
+        """Remember what a reset that is imposed took."""
+        known = self._by_player[sanction.player_id]
+        known[sanction.sanction_id] = known[sanction.sanction_id]._replace(taken=tuple(taken))
+
+    def of(self, lift: Lift) -> Imposed | None:
+        """Give the sanction that a lift names, None if it is not known."""
+        return self._by_player.get(lift.player_id, {}).get(lift.sanction_id)
 
     def lift(self, lift: Lift) -> Lifted:
         """Lift a sanction, or wait for it.
@@ -100,7 +132,7 @@ class Sanctions:
         Raises:
             LiftMismatchError: The sanction is another player's.
         """
-        known = self._by_player.get(lift.player_id, {}).get(lift.sanction_id)
+        known = self.of(lift)
         if known is None:
             if any(lift.sanction_id in others for others in self._by_player.values()):
                 raise LiftMismatchError(lift.sanction_id, lift.player_id)
@@ -147,6 +179,40 @@ def reset(sanction: Sanction, pool: str, before: PlayerState, policy: Policy) ->
         delta,
         policy,
         sanction.starts_at,
+        cause=sanction.sanction_id,
+    )
+    return change, after
+
+
+def give_back(
+    sanction: Sanction, taken: Taken, before: PlayerState, policy: Policy, lifted_at: datetime
+) -> tuple[Change, PlayerState]:
+    """Give back what a reset that is lifted took: the points and the games. What came after it stays.
+
+    Args:
+        sanction: The reset.
+        taken: What it took in a pool.
+        before: Where the player stands there; no later reset or restart has taken them to the start again.
+        policy: The version in force when the reset is lifted.
+        lifted_at: When that is.
+    """
+    delta = 0.0 - taken.delta
+    rating = before.rating + delta
+    after = before._replace(
+        rating=rating,
+        version=before.version + 1,
+        games=before.games + taken.games,
+        peak=max(before.peak, taken.peak, rating),
+        restarted=0,
+    )
+    change = entry(
+        taken.pool,
+        sanction.player_id,
+        Reason.RESET,
+        (before, after),
+        delta,
+        policy,
+        lifted_at,
         cause=sanction.sanction_id,
     )
     return change, after

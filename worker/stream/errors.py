@@ -9,6 +9,7 @@ from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     GroupAuthorizationFailedError,
     InvalidProducerEpoch,
+    InvalidSessionTimeoutError,
     KafkaError,
     MessageSizeTooLargeError,
     ProducerFenced,
@@ -71,6 +72,11 @@ def stream_faults() -> Iterator[None]:
         yield
     except (MessageSizeTooLargeError, RecordListTooLargeError) as error:
         raise RecordTooLargeError(str(error)) from error
+    except InvalidSessionTimeoutError as error:
+        raise StreamSetupError(
+            "The broker refuses RATING_SESSION_TIMEOUT_MS: set it between the broker's group.min.session.timeout.ms "
+            "(6000 by default) and group.max.session.timeout.ms."
+        ) from error
     except _NOT_ALLOWED as error:
         raise StreamSetupError(f"Kafka refuses: {error!r}. Mend the login, or the rights of this user.") from error
     except (KafkaError, OSError, TimeoutError, AssertionError) as error:

@@ -210,7 +210,10 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         self._between = False
         self._epoch += 1
         self._metrics.assigned([(partition.topic, partition.partition) for partition in assigned])
-        _log.info("partitions assigned", count=len(assigned), partitions=sorted(p.partition for p in assigned))
+        by_topic: dict[str, list[int]] = {}
+        for partition in sorted(assigned):
+            by_topic.setdefault(partition.topic, []).append(partition.partition)
+        _log.info("partitions assigned", count=len(assigned), partitions=by_topic)
 
     async def _prepare(self) -> None:
         """Claim the assigned partitions, then seek each to its committed offset."""

@@ -24,7 +24,12 @@ _DEAD_LETTER_MAX_BYTES = 2 * 1024 * 1024
 
 def wanted(settings: Settings) -> list[str]:
     """Name the topics that the worker reads and writes."""
-    return [*settings.input_topics, settings.rating_topic, settings.notice_topic, settings.dead_letter_topic]
+    return [
+        *settings.input_topics,
+        settings.rating_topic,
+        settings.notice_topic,
+        *settings.dead_letter_topics.values(),
+    ]
 
 
 async def check_topics(settings: Settings) -> None:
@@ -64,11 +69,14 @@ async def create_topics(settings: Settings, *, partitions: int, replicas: int = 
         spread = [*settings.input_topics, settings.rating_topic, settings.notice_topic]
         topics = [
             *(NewTopic(name, partitions, replicas) for name in spread),
-            NewTopic(
-                settings.dead_letter_topic,
-                1,
-                replicas,
-                topic_configs={"max.message.bytes": str(_DEAD_LETTER_MAX_BYTES), "retention.ms": "-1"},
+            *(
+                NewTopic(
+                    name,
+                    1,
+                    replicas,
+                    topic_configs={"max.message.bytes": str(_DEAD_LETTER_MAX_BYTES), "retention.ms": "-1"},
+                )
+                for name in settings.dead_letter_topics.values()
             ),
         ]
         missing = [topic for topic in topics if topic.name not in there]

@@ -52,3 +52,25 @@ for no key update of r;
 
 -- name: pool_names
 select name from pools;
+
+-- name: settled_entry
+-- The last entry of a stretch that is old enough for no older one to be still on its way.
+select max(entry_id) from ledger where entry_id > $1 and entry_id <= $2 and recorded_at <= $3;
+
+-- name: later_entry
+select exists (select from ledger where entry_id > $1 and recorded_at <= $2);
+
+-- name: games_of_stretch
+-- The latest games of whoever played in a stretch of the ledger, with those that were voided since.
+select p.name as pool, r.player_id, o.player_id as opponent_id, l.match_id, l.reason, l.score, l.delta, l.before,
+       l.opponent_before, l.occurred_at, l.games
+from (select distinct rating_id from ledger where entry_id > $1 and entry_id <= $2 and reason = 'match') b
+join ratings r using (rating_id)
+join pools p using (pool_id)
+cross join lateral (
+    select * from ledger e
+    where e.rating_id = b.rating_id and e.version > r.version - $3
+) l
+join ratings o on o.rating_id = l.opponent_rating_id
+where l.reason in ('match', 'void')
+order by p.name, r.player_id, l.occurred_at, l.version;
