@@ -92,7 +92,7 @@ class Watcher:
 
     def _change(self, record: ConsumerRecord[bytes, bytes], now: float) -> None:
         change = orjson.loads(record.value or b"{}")
-        match_id: str = change["match_id"]
+        match_id: str = change["match_id"] or ""  # not every change comes from a match
         if not match_id.startswith(f"{self._run}-"):
             return
         if change["event_id"] in self.changes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -250,3 +252,26 @@ def test_no_progress_bar_outside_a_terminal(tmp_path: Path) -> None:
         env=os.environ | {"FORCE_COLOR": "1"},
     )
     assert done.stderr == b"3 rated (6 changes).\n"
+
+
+@pytest.mark.parametrize("colours", [True, False])
+def test_a_progress_bar_on_a_terminal(tmp_path: Path, colours: bool) -> None:
+    """A file that is rated on a terminal shows how far it is, without colours where NO_COLOR asks for none."""
+    (tmp_path / "matches.jsonl").write_text(lines(*[("a", "b", 1.0)] * 3), encoding="utf-8")
+    ours, theirs = pty.openpty()
+    environment = {"TERM": "xterm-256color"} | ({} if colours else {"NO_COLOR": "1"})
+    done = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-m", "worker", "rate", tmp_path / "matches.jsonl"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=True,
+        env={name: value for name, value in os.environ.items() if name != "NO_COLOR"} | environment,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 100_000)
+    os.close(ours)
+    assert len(done.stdout.splitlines()) == 6
+    assert b"rating" in shown
+    assert b"3 rated (6 changes)." in shown
+    assert (re.search(rb"\x1b\[3\d(;5;\d+)?m", shown) is not None) == colours
