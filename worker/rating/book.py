@@ -17,32 +17,19 @@ from worker.rating.pair_times import count_times, forget_time, pair_of
 from worker.rating.rate import rate
 from worker.rating.sanctions import Sanctioned, Sanctions, Taken, give_back, reset
 from worker.rating.tournaments import TOURNAMENT, Tournaments, seed
-from worker.rating.voids import NothingToReverse, Recorded, Repeated, Voided, Waiting, check_void, is_of, reverse
+from worker.rating.voids import VOIDED, Matches, Recorded, Repeated, Voided, reverse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
+    from worker.rating.event import EntriesClosed, Lift, Sanction, TournamentFinished, TournamentOpened, Void
     from worker.rating.inactivity import Aged
-    from worker.rating.model import (
-        Change,
-        EntriesClosed,
-        Lift,
-        Match,
-        Notice,
-        Outcome,
-        PlayerState,
-        Sanction,
-        TournamentFinished,
-        TournamentOpened,
-        Void,
-    )
+    from worker.rating.model import Change, Match, Notice, Outcome, PlayerState
     from worker.rating.policy_set import PolicySet, Versions
     from worker.rating.sanctions import Imposed, Lifted
     from worker.rating.tournaments import Seeding, Tournament
     from worker.rating.voids import VoidOutcome
-
-VOIDED = "voided"
 
 
 class Book:
@@ -55,7 +42,7 @@ class Book:
     entrants.
     """
 
-    __slots__ = ("_pair_times", "_policies", "_recorded", "_sanctions", "_states", "_tournaments", "_voids")
+    __slots__ = ("_matches", "_pair_times", "_policies", "_sanctions", "_states", "_tournaments")
 
     def __init__(self, policies: PolicySet) -> None:
         self._policies = policies
@@ -63,8 +50,7 @@ class Book:
         self._pair_times: dict[tuple[str, str, str], list[datetime]] = {}
         self._sanctions = Sanctions()
         self._tournaments = Tournaments()
-        self._recorded: dict[str, Recorded] = {}
-        self._voids: dict[str, Void] = {}
+        self._matches = Matches()
 
     @property
     def states(self) -> Mapping[tuple[str, str], PlayerState]:
@@ -96,11 +82,11 @@ class Book:
 
     def put_recorded(self, match_id: str, recorded: Recorded) -> None:
         """Enter a match that came before."""
-        self._recorded[match_id] = recorded
+        self._matches.recorded[match_id] = recorded
 
     def put_waiting_void(self, void: Void) -> None:
         """Enter a void that came before its match."""
-        self._voids[void.match_id] = void
+        self._matches.waiting[void.match_id] = void
 
     def put_tournament(self, tournament_id: str, tournament: Tournament) -> None:
         """Enter a tournament that is known."""
@@ -119,8 +105,7 @@ class Book:
         pool, finished_at = match.pool, match.finished_at
         versions = self._policies.versions(pool)
         policy = versions.at(finished_at)
-        if self._voids and self._is_voided(match):
-            self._recorded[match.match_id] = Recorded(match, voided=True, unrated=VOIDED)
+        if self._matches.waiting and self._matches.meet(match):
             return Unrated(VOIDED)
         one, other = match.sides
         first = self._states.get((pool, one.id)) or policy.start_state()
@@ -142,14 +127,14 @@ class Book:
         earlier = count_times(times, finished_at, window) if times and window else 0
         outcome = rate(match, first, second, earlier, policy, may_not)
         if isinstance(outcome, Unrated):
-            self._recorded[match.match_id] = Recorded(match, unrated=outcome.reason)
+            self._matches.recorded[match.match_id] = Recorded(match, unrated=outcome.reason)
             return outcome
         self._states[pool, one.id], self._states[pool, other.id] = outcome.states
         if times is None:
             self._pair_times[pair] = [finished_at]
         else:
             insort(times, finished_at)
-        self._recorded[match.match_id] = Recorded(match, outcome.changes)
+        self._matches.recorded[match.match_id] = Recorded(match, outcome.changes)
         if not away:
             return outcome
         return Rated((*changes_of(away), *outcome.changes), outcome.states, notices_of(away))
@@ -158,24 +143,14 @@ class Book:
         """Reverse a match, or wait for it.
 
         Raises:
-            UnknownPoolError: No policy for the pool of the match any more.
+            UnknownPoolError: No policy for the pool of the match.
             VoidMismatchError: The match is recorded with another pool or other players.
         """
-        match_id = void.match_id
-        recorded = self._recorded.get(match_id)
-        if recorded is None:
-            if match_id in self._voids:
-                return Repeated()
-            self._voids[match_id] = void
-            return Waiting()
-        check_void(void, recorded.match)
-        if recorded.voided:
-            return Repeated()
+        recorded = self._matches.void(void)
+        if not isinstance(recorded, Recorded):
+            return recorded
         match = recorded.match
         versions = self._policies.versions(match.pool)
-        self._recorded[match_id] = recorded._replace(voided=True)
-        if recorded.unrated is not None:
-            return NothingToReverse(recorded.unrated)
         policy = versions.at(void.voided_at)
         aged: list[Aged] = []
         reversals: list[Change] = []
@@ -225,15 +200,17 @@ class Book:
     def give_back(self, lift: Lift) -> Sanctioned:
         """Give back what a reset took that was just lifted: in each pool the opposite of what it did there.
 
-        Where the player was taken to the start again since, there is nothing to give back. Other sanctions took nothing.
+        Where the player was taken to the start again since there is nothing to give back; other sanctions took nothing.
 
         Raises:
             UnknownPoolError: No policy for one of the pools any more.
         """
         imposed = self._sanctions.of(lift)
+        if imposed is None:
+            return Sanctioned()
         changes: list[Change] = []
         notices: list[Notice] = []
-        for taken in () if imposed is None else imposed.taken:
+        for taken in imposed.taken:
             player = taken.pool, lift.player_id
             if self._states[player].restarted > taken.version:
                 continue
@@ -309,14 +286,6 @@ class Book:
             TournamentMismatchError: It is known in another pool.
         """
         self._tournaments.see(event)
-
-    def _is_voided(self, match: Match) -> bool:
-        """Meet the void that waits for a match; one that names other players or another pool is not its own."""
-        void = self._voids.get(match.match_id)
-        if void is None or not is_of(void, match):
-            return False
-        del self._voids[match.match_id]
-        return True
 
     def _pools_of(self, sanction: Sanction) -> list[tuple[str, Versions]]:
         pools = sorted(

@@ -189,6 +189,8 @@ def give_back(
 ) -> tuple[Change, PlayerState]:
     """Give back what a reset that is lifted took: the points and the games. What came after it stays.
 
+    So does what a match of before the reset gave, if it was voided between reset and lift: that void found it gone.
+
     Args:
         sanction: The reset.
         taken: What it took in a pool.

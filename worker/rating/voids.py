@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from worker.rating.model import Void
     from worker.rating.policy import Policy
 
+VOIDED = "voided"  # why a match is not rated whose void came first
+
 GIVEN = frozenset({Reason.MATCH, Reason.FLOOR})  # the reasons of the changes that a match itself gives
 
 
@@ -73,20 +75,50 @@ class Repeated:
 VoidOutcome = Voided | Waiting | NothingToReverse | Repeated
 
 
-def is_of(void: Void, match: Match) -> bool:
-    """Tell whether a void names the pool and the players of a match."""
-    one, other = match.sides
-    return void.pool == match.pool and {*void.players} == {one.id, other.id}
+class Matches:
+    """The matches that came before, and the voids that wait for theirs.
 
-
-def check_void(void: Void, match: Match) -> None:
-    """Refuse a void that names another pool or other players than its match has.
-
-    Raises:
-        VoidMismatchError: It does.
+    Attributes:
+        recorded: By match id.
+        waiting: By match id.
     """
-    if not is_of(void, match):
-        raise VoidMismatchError(void, match)
+
+    __slots__ = ("recorded", "waiting")
+
+    def __init__(self) -> None:
+        self.recorded: dict[str, Recorded] = {}
+        self.waiting: dict[str, Void] = {}
+
+    def meet(self, match: Match) -> bool:
+        """Record a match as voided if a void waits for it; one that names other players or another pool is not its own.
+
+        As if that void had come after the match: there it would be refused.
+        """
+        void = self.waiting.get(match.match_id)
+        if void is None or not _is_of(void, match):
+            return False
+        del self.waiting[match.match_id]
+        self.recorded[match.match_id] = Recorded(match, voided=True, unrated=VOIDED)
+        return True
+
+    def void(self, void: Void) -> Recorded | Waiting | NothingToReverse | Repeated:
+        """Mark a match as voided, or let the void wait for it. What is given as recorded is to be reversed.
+
+        Raises:
+            VoidMismatchError: The void names another pool or other players than the match has.
+        """
+        recorded = self.recorded.get(void.match_id)
+        if recorded is None:
+            if void.match_id in self.waiting:
+                return Repeated()
+            self.waiting[void.match_id] = void
+            return Waiting()
+        if not _is_of(void, recorded.match):
+            raise VoidMismatchError(void, recorded.match)
+        if recorded.voided:
+            return Repeated()
+        self.recorded[void.match_id] = recorded._replace(voided=True)
+        return recorded if recorded.unrated is None else NothingToReverse(recorded.unrated)
 
 
 def reverse(
@@ -135,3 +167,8 @@ def reverse(
         opponent_id=opponent.id,
     )
     return change, after
+
+
+def _is_of(void: Void, match: Match) -> bool:
+    one, other = match.sides
+    return void.pool == match.pool and {*void.players} == {one.id, other.id}
