@@ -29,7 +29,8 @@ def leaderboard(
 ) -> None:
     """Show a pool's leaderboard: its established players, by rating.
 
-    Players with too few rated games (provisional) are not on it.
+    Not on it are players with too few rated games (provisional), who have not played for long or have yet to requalify
+    after that, and who are suspended.
     """
     settings = load_settings()
     try:

@@ -45,7 +45,7 @@ def print_page(out: Console, pool: str, page: Page) -> None:
     if page.standings:
         out.print(shown)
     else:
-        sentence(out, f"{pool}: nobody more is established yet; those with few rated games are not listed.")
+        sentence(out, f"{pool}: nobody (else) is listed; players with few rated games are not, until they have more.")
     if page.after is not None:
         sentence(out, f"More: --after {page.after}")
 
