@@ -74,7 +74,7 @@ class Metrics:
         )
         self._record_series: dict[tuple[RecordOutcome, str], Counter] = {}
         self._notices = Counter(
-            "rating_notices",
+            "rating_published_notices",
             "Notices that housekeeping published: inactive players, changed policies, signals of manipulation.",
             ("kind", "signal"),
             registry=registry,

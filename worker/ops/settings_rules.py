@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
     from worker.settings import Settings
 
+_TOPICS = (
+    "match_topic",
+    "verdict_topic",
+    "tournament_topic",
+    "rating_topic",
+    "notice_topic",
+    "dead_letter_topic",
+)
 _BATCH = ("database_acquire_timeout_s", "statement_timeout_ms", "publish_timeout_s")
 
 
@@ -70,9 +78,9 @@ RULES = (
         ("shutdown_timeout_s", "publish_timeout_s"),
     ),
     Rule(
-        lambda s: len({s.match_topic, s.rating_topic, s.dead_letter_topic}) < len(("match", "rating", "dead letter")),
+        lambda s: len({getattr(s, name) for name in _TOPICS}) < len(_TOPICS),
         "the topics must differ",
-        ("match_topic", "rating_topic", "dead_letter_topic"),
+        _TOPICS,
     ),
     Rule(
         lambda s: s.static_membership and "instance_id" not in s.model_fields_set,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 # A dead letter is a record as large as the match topic takes, and our headers on top.
-_DEAD_LETTER_MAX_BYTES = 2 * 1024 * 1024
+_DEAD_LETTER_MAX_BYTES = 8 * 1024 * 1024
 
 
 def wanted(settings: Settings) -> list[str]:

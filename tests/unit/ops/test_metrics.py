@@ -16,7 +16,7 @@ from worker.rating.model import Change, PolicyRef, Reason
 if TYPE_CHECKING:
     from tests.unit.ops.conftest import Clock
 
-UNITS = ("seconds", "records", "changes", "points", "ratio", "partitions")
+UNITS = ("seconds", "records", "changes", "points", "ratio", "partitions", "notices")
 # Names without a unit: counts of happenings, whose unit is the happening, a flag, and an info.
 UNITLESS = {
     "rating_retries",
