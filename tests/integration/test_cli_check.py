@@ -85,9 +85,9 @@ async def test_check_finds_topics_that_lose_matches(ready: Settings) -> None:
     found = findings(ended)
     assert found[f"cleanup of {ready.match_topic}"][0] == "WRONG"
     assert "cleanup.policy=delete" in found[f"cleanup of {ready.match_topic}"][2]
-    for name in ("size of dead letters", "size of changes"):
-        assert found[name][0] == "WRONG"
-        assert "max.message.bytes" in found[name][2]
+    for topic in (ready.dead_letter_topic, ready.rating_topic):
+        assert found[f"size of {topic}"][0] == "WRONG"
+        assert "max.message.bytes" in found[f"size of {topic}"][2]
 
 
 async def test_check_finds_a_policy_that_was_changed(ready: Settings, tmp_path: Path) -> None:

@@ -61,24 +61,25 @@ async def check_kafka(settings: Settings) -> list[Finding]:
 def _sizes(settings: Settings, facts: dict[str, TopicFact]) -> Iterator[Finding]:
     """Whatever comes in must fit into the dead letters, and a batch of changes into the rating topic."""
     sizes = {name: int(fact.config[_BYTES]) for name, fact in facts.items() if _BYTES in fact.config}
-    incoming = [sizes[name] for name in settings.input_topics if name in sizes]
-    dead = sizes.get(settings.dead_letter_topic)
-    if incoming and dead is not None:
-        needed = max(incoming) + _HEADERS_BYTES
-        name, detail = "size of dead letters", f"{settings.dead_letter_topic} takes {dead} bytes, {needed} are needed"
-        mend = f"set {_BYTES} of {settings.dead_letter_topic} to {needed} or more, or a large record stops the worker"
+    for source, target in settings.dead_letter_topics.items():
+        incoming, dead = sizes.get(source), sizes.get(target)
+        if incoming is None or dead is None:
+            continue
+        needed = incoming + _HEADERS_BYTES
+        name, detail = f"size of {target}", f"takes {dead} bytes, {needed} are needed for a record of {source}"
+        mend = f"set {_BYTES} of {target} to {needed} or more, or the dead letter of a large record lacks its value"
         yield Finding.ok(name, detail) if dead >= needed else Finding.wrong(name, detail, mend)
     outgoing = sizes.get(settings.rating_topic)
     if outgoing is not None:
         needed = client.MAX_PRODUCER_BATCH_BYTES
-        name, detail = "size of changes", f"{settings.rating_topic} takes {outgoing} bytes, {needed} are needed"
+        name, detail = f"size of {settings.rating_topic}", f"takes {outgoing} bytes, {needed} are needed for a batch"
         mend = f"set {_BYTES} of {settings.rating_topic} to {needed} or more, or a large batch stops the worker"
         yield Finding.ok(name, detail) if outgoing >= needed else Finding.wrong(name, detail, mend)
 
 
 def _cleanup(settings: Settings, facts: dict[str, TopicFact]) -> Iterator[Finding]:
     """Events share keys, matches that of their pair: compaction would keep the last of each key alone."""
-    for name in (*settings.input_topics, settings.dead_letter_topic):
+    for name in (*settings.input_topics, *settings.dead_letter_topics.values()):
         policy = facts[name].config.get(_CLEANUP, "") if name in facts else ""
         if _COMPACT in policy:
             yield Finding.wrong(
