@@ -1,7 +1,7 @@
 """The pure core: expected score, K, weight, floor, ladder, `rate`, which puts them together, and the rest of the rules.
 
-No I/O, no asyncio, no clock: policies are data and time comes in with the events. `rate` itself is not given here, as it
-would hide the module of the same name.
+No I/O, no asyncio, no clock: policies are data and time comes in with the events. `rate` itself is not given here, as
+it would hide the module of the same name.
 """
 
 from worker.rating.book import Book

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import worker.policies
 from worker.policies import load_policy_file
+
+if TYPE_CHECKING:
+    from worker.rating import Policy
 
 FOLDER = Path(worker.policies.__file__).parent
 YIBOARD, BICIID, FIDE_1, FIDE_2 = (
@@ -26,6 +29,31 @@ def conditions(policy: Any) -> list[dict[str, Any]]:
     return [rule.model_dump(exclude_none=True) for rule in policy.k_factor]
 
 
+INACTIVITY = {
+    "after_days": 90.0,
+    "step_days": 30.0,
+    "step_points": 15,
+    "lowest": 1200,
+    "requalify_games": 5,
+    "boost_games": 5,
+    "boost": 1.25,
+}
+
+TOURNAMENTS = {
+    "refuse_provisional": True,
+    "refuse_inactive": True,
+    "protection_days": 90.0,
+    "protection_points": 100.0,
+}
+
+SIGNALS = {
+    "farming": {"games": 20, "share": 0.5, "window_games": 40},
+    "win_trading": {"games": 6, "hours": 24.0, "each_wins": 0.4},
+    "boosting": {"losses": 5},
+    "sandbagging": {"points": 150.0, "days": 7.0, "below": 200.0},
+}
+
+
 def test_yiboard() -> None:
     """The yiboard policy is that of rules.md."""
     assert (YIBOARD.start, YIBOARD.provisional_games, YIBOARD.require_verified) == (1200, 10, True)
@@ -36,6 +64,7 @@ def test_yiboard() -> None:
     ]
     assert YIBOARD.repeat_pair is not None
     assert YIBOARD.repeat_pair.model_dump() == DECAY
+    assert (YIBOARD.inactivity, YIBOARD.tournaments) == (None, None)
     assert (YIBOARD.floor, YIBOARD.match_types, YIBOARD.draws, YIBOARD.rounding) == (None, {}, "half", "none")
 
 
@@ -52,6 +81,10 @@ def test_biciid() -> None:
     assert BICIID.repeat_pair.model_dump() == DECAY
     assert BICIID.floor is not None
     assert BICIID.floor.model_dump() == {"at": 0, "action": "clamp"}
+    assert BICIID.inactivity is not None
+    assert BICIID.inactivity.model_dump() == INACTIVITY
+    assert BICIID.tournaments is not None
+    assert BICIID.tournaments.model_dump() == TOURNAMENTS
     assert BICIID.match_types == {"ranked": 1.0, "tournament": 1.25, "casual": 0.0}
     assert (BICIID.draws, BICIID.rounding) == ("half", "none")
 
@@ -74,8 +107,20 @@ def test_fide() -> None:
     ]
     assert FIDE_2.floor is not None
     assert FIDE_2.floor.model_dump() == {"at": 1400, "action": "restart"}
+    assert FIDE_2.inactivity is not None
+    assert FIDE_2.inactivity.model_dump(exclude_defaults=True) == {"after_days": 365.0}
+    assert FIDE_2.tournaments is None
     assert (FIDE_2.repeat_pair, FIDE_2.match_types, FIDE_2.draws, FIDE_2.rounding) == (None, {}, "half", "none")
     assert [rung.title for rung in FIDE_2.ladder][::7] == ["novice", "elite"]
+
+
+@pytest.mark.parametrize(
+    "policy", [YIBOARD, BICIID, FIDE_1, FIDE_2], ids=lambda policy: f"{policy.name}-{policy.version}"
+)
+def test_signals(policy: Policy) -> None:
+    """The thresholds of the signals are those of rules.md, in every policy."""
+    assert policy.signals is not None
+    assert policy.signals.model_dump() == SIGNALS
 
 
 def test_the_versions_of_fide_differ_by_the_exception_alone() -> None:
@@ -102,6 +147,10 @@ def test_the_versions_of_fide_differ_by_the_exception_alone() -> None:
         ("biciid.toml", "rating_from = 2200 # our default"),
         ("biciid.toml", "[match_types] # our default"),
         ("biciid.toml", "[repeat_pair] # our default"),
+        ("biciid.toml", "[inactivity] # our defaults, all seven"),
+        ("biciid.toml", "protection_days = 90 # our default"),
+        ("biciid.toml", "protection_points = 100 # our default"),
+        ("biciid.toml", "window_games = 40 # our default"),
         ("fide.toml", "start = 1500 # our default"),
         ("fide-2.toml", "start = 1500 # our default"),
     ],
@@ -115,7 +164,7 @@ def test_what_is_our_default_says_so(file: str, line: str) -> None:
     ("notes", "words"),
     [
         (YIBOARD.notes, ["A draw counts 0.5", "Repeated pairings"]),
-        (BICIID.notes, ["starting rating", "Elite", "match types", "Repeated pairings"]),
+        (BICIID.notes, ["starting rating", "Elite", "match types", "Repeated pairings", "absence", "seeding"]),
         (FIDE_1.notes, ["starting rating", "700 in a month", "no titles"]),
         (FIDE_2.notes, ["starting rating", "700 in a month", "no titles", "zero-sum"]),
     ],

@@ -9,7 +9,19 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from worker.policies import load_policies
-from worker.rating import Match, PlayerState, Policy, PolicySet, Rated, Side, Unrated
+from worker.rating import (
+    Lift,
+    Match,
+    PlayerState,
+    Policy,
+    PolicySet,
+    Rated,
+    Sanction,
+    SanctionKind,
+    Side,
+    Unrated,
+    Void,
+)
 from worker.rating.rate import rate
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -81,3 +93,28 @@ def unrated(game: Match, policy: Policy) -> Unrated:
     outcome = rate(game, player(), player(), 0, policy)
     assert isinstance(outcome, Unrated)
     return outcome
+
+
+def void(game: Match, *, after: timedelta = timedelta(hours=1), why: str = "farming") -> Void:
+    """Void a match, `after` so long from NOON."""
+    one, other = game.sides
+    return Void(game.match_id, game.pool, (one.id, other.id), NOON + after, why, "trust")
+
+
+def sanction(
+    name_of: str,
+    kind: SanctionKind = SanctionKind.SUSPENSION,
+    *,
+    name: str = "s",
+    starts: timedelta = timedelta(),
+    ends: timedelta | None = None,
+    pool: str | None = None,
+) -> Sanction:
+    """Sanction a player, from `starts` to `ends` after NOON."""
+    ends_at = None if ends is None else NOON + ends
+    return Sanction(name, name_of, kind, NOON + starts, ends_at, pool, "farming", "trust")
+
+
+def lift(verdict: Sanction, *, after: timedelta = timedelta()) -> Lift:
+    """Lift a sanction, `after` so long from NOON."""
+    return Lift(verdict.sanction_id, verdict.player_id, NOON + after, "appeal", "board")
