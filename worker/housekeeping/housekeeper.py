@@ -127,7 +127,7 @@ class Housekeeper:
                         break
         finally:
             await out.stop()
-            await self._consumer.stop()
+            await client.leave(self._consumer)
         return rounds
 
     def _count(self, publications: Sequence[Publication]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 
@@ -18,6 +19,8 @@ MAX_PRODUCER_BATCH_BYTES = 512 * 1024
 # Of a dead letter: a record as large as a broker takes, and our headers.
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
 _STOP_TIMEOUT_S = 3.0
+
+_log = structlog.get_logger(__name__)
 
 
 def common(settings: Settings) -> dict[str, Any]:
@@ -75,6 +78,22 @@ def admin(settings: Settings) -> AIOKafkaAdminClient:
     return AIOKafkaAdminClient(**common(settings), request_timeout_ms=int(settings.kafka_request_timeout_s * 1000))
 
 
+async def leave(consumer: AIOKafkaConsumer) -> None:
+    """Stop a consumer and leave its group, within a few seconds, whatever it answers.
+
+    aiokafka's own stop lets the cancellation of its tasks out, as if whoever called it were cancelled.
+    """
+    try:
+        async with asyncio.timeout(_STOP_TIMEOUT_S):
+            await consumer.stop()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+    except Exception as error:  # noqa: BLE001 - the group will miss this member after the session timeout
+        _log.warning("the group was not left in order", error=repr(error))
+
+
 async def discard(producer: AIOKafkaProducer) -> None:
     """Stop a producer that may be fenced, broken or cut off, whatever it answers, within a few seconds.
 
@@ -84,12 +103,14 @@ async def discard(producer: AIOKafkaProducer) -> None:
     with suppress(Exception):
         async with asyncio.timeout(_STOP_TIMEOUT_S):
             await producer.stop()
-    sender = producer._sender  # noqa: SLF001 - no public way to end it
-    if sender is not None and sender.sender_task is not None:
-        sender.sender_task.cancel()
-        with suppress(BaseException):
-            await asyncio.wait({sender.sender_task}, timeout=_STOP_TIMEOUT_S)
-            sender.sender_task.exception()
+    left = _tasks_of(producer._sender, producer._message_accumulator)  # noqa: SLF001 - no public way to end them
+    for task in left:
+        task.cancel()
+    if left:
+        done, _ = await asyncio.wait(left, timeout=_STOP_TIMEOUT_S)
+        for task in done:
+            if not task.cancelled():
+                task.exception()
     with suppress(Exception):
         await producer.client.close()
     for batches in producer._message_accumulator._batches.values():  # noqa: SLF001
@@ -99,3 +120,16 @@ async def discard(producer: AIOKafkaProducer) -> None:
     waiter = producer._txn_manager and producer._txn_manager._transaction_waiter  # noqa: SLF001
     if waiter is not None and waiter.done() and not waiter.cancelled():
         waiter.exception()
+
+
+def _tasks_of(*owners: object) -> set[asyncio.Task[Any]]:
+    """Find the tasks that run methods of these objects: what aiokafka's producer leaves behind when it can't stop.
+
+    They would go on asking a broker that is away, for an old producer, until the process ends.
+    """
+    found = set()
+    for task in asyncio.all_tasks():
+        frame = getattr(task.get_coro(), "cr_frame", None)
+        if frame is not None and any(frame.f_locals.get("self") is owner for owner in owners):
+            found.add(task)
+    return found

@@ -117,7 +117,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
                 await self._release()
         finally:
             self._metrics.held(())
-            await self.consumer.stop()
+            await client.leave(self.consumer)
 
     def holds(self, batch: Batch) -> bool:
         """Tell whether the batch's partitions are still assigned as they were when it was fetched."""
