@@ -87,7 +87,7 @@ def test_the_tables_are_good(tmp_path: Path) -> None:
             INACTIVITY,
             "boost = 1.25",
             "bonus = 1.25",
-            "inactivity, bonus = 1.25: no such key; there are after_days, step_days, step_points, lowest, requalify_games",
+            "inactivity, bonus = 1.25: no such key; there are after_days, step_days, step_points, lowest",
         ),
         (TOURNAMENTS, "= true", "= 1", "tournaments, refuse_provisional = 1: should be true or false"),
         (TOURNAMENTS, "= 90", "= 0", "tournaments, protection_days = 0: should be greater than 0"),

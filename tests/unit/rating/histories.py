@@ -48,20 +48,26 @@ class Sweep(NamedTuple):
 
 
 def opened() -> Book:
-    """Open a book in which some are new, some established, some about to go away, some near a floor."""
+    """Open a book in which some are new, some established, some back from an absence, some near a floor."""
     book = Book(SHIPPED)
-    for pool, ratings in (("yi", (1300, 1500)), ("shax", (1230, 1700)), ("chess/standard", (1410, 2390))):
-        for name, rating in zip(PLAYERS, ratings, strict=False):
-            book.put_state(
-                pool, name, player(float(rating), wins=50, losses=50, last_played_at=NOON - timedelta(days=80))
-            )
+    for pool, name, rating, rest in (
+        ("yi", "ann", 1300.0, {}),
+        ("yi", "bob", 1500.0, {}),
+        ("shax", "ann", 1230.0, {"requalify": 1}),
+        ("shax", "bob", 1700.0, {"boost": 3}),
+        ("shax", "cat", 1450.0, {}),
+        ("chess/standard", "ann", 1402.0, {}),
+        ("chess/standard", "bob", 1404.0, {}),
+    ):
+        last = NOON - timedelta(days=80)
+        book.put_state(pool, name, player(rating, wins=50, losses=50, last_played_at=last, **rest))
     return book
 
 
 @st.composite
-def histories(draw: st.DrawFn, kinds: str = "mmmmvslct", size: int = 25) -> list[Happening]:
+def histories(draw: st.DrawFn, kinds: str = "mmmmmvvslctt", size: int = 25) -> list[Happening]:
     """Make events of every kind in order of time: matches, voids (some before theirs), verdicts, lifts, entries."""
-    drawn = draw(st.lists(st.tuples(st.sampled_from(kinds), gaps), min_size=1, max_size=size))
+    drawn = draw(st.lists(st.tuples(st.sampled_from(kinds), gaps), min_size=5, max_size=size))
     times = accumulate((gap for _, gap in drawn), initial=timedelta())
     next(times)
     events: list[Happening] = []
@@ -114,7 +120,7 @@ def sanctions(draw: st.DrawFn, number: int, after: timedelta) -> Sanction:
         draw(st.sampled_from(SanctionKind)),
         NOON + after,
         None if length is None else NOON + after + length,
-        draw(st.sampled_from([None, *POOLS])),
+        draw(st.sampled_from([None, None, *POOLS])),
         "farming",
         "trust",
     )

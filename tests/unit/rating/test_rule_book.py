@@ -18,7 +18,7 @@ sweeps = st.lists(st.timedeltas(timedelta(), timedelta(days=3000)).map(lambda af
 
 def with_sweeps(events: list[Happening], swept: list[Sweep]) -> list[Happening | Sweep]:
     """Put sweeps among events, in order of time; what finished at the same moment comes first."""
-    end = time_of(events[-1]) if events else NOON
+    end = max(map(time_of, events), default=NOON)
     return sorted([*events, *(sweep for sweep in swept if sweep.until <= end)], key=time_of)
 
 
@@ -67,7 +67,7 @@ def test_every_change_says_why(events: list[Happening], swept: list[Sweep]) -> N
 def test_a_void_right_after_its_match(events: list[Happening], pool: str, score: float) -> None:
     """Both players have their old ratings back to the last bit but one, and games, wins, draws and losses exactly."""
     ledger = played(events)
-    end = time_of(events[-1]) if events else NOON
+    end = max(map(time_of, events), default=NOON)
     for name in ("ann", "bob"):  # what they owe for absences is no part of the match
         ledger.book.age(pool, name, end)
     before = [ledger.book.state(pool, name) for name in ("ann", "bob")]
@@ -124,7 +124,7 @@ def test_absence_never_raises_anyone(events: list[Happening], swept: list[Sweep]
 @thorough
 @given(histories(), sweeps, st.sets(st.integers(0, 40)))
 def test_however_it_is_cut_into_batches(events: list[Happening], swept: list[Sweep], cuts: set[int]) -> None:
-    """Another book that is told what the ledger keeps goes on as the one before would have, and so does a second try."""
+    """Another book that is told what the ledger keeps goes on as the one before would have; so does a second try."""
     happened = with_sweeps(events, swept)
     whole, cut = played(happened), Ledger()
     for place, event in enumerate(happened):
