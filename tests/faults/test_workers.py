@@ -43,7 +43,9 @@ async def test_a_worker_killed_at_any_step(settings: Settings, tmp_path: Path, s
         await until_all_committed(settings)
         heir.send(signal.SIGTERM)
         assert await heir.until_ended() == 0, heir.tail()
-    assert (await check(settings, matches)).wrong() == {}
+    # Only what was committed to Postgres and not to Kafka is repaired, and so may come after later changes.
+    repaired = "out_of_order" if step == "between-commits" else ""
+    assert (await check(settings, matches)).wrong(but=repaired) == {}
 
 
 @pytest.mark.parametrize("step", STEPS)

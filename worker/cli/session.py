@@ -13,12 +13,12 @@ from worker.cli.database import postgres
 from worker.cli.exits import CommandError, Exit
 from worker.cli.reaching import reaching_kafka, reaching_postgres, sentence_of
 from worker.cli.running import policies_of
-from worker.cli.topic_facts import make_topics
 from worker.ledger.errors import LedgerSetupError
 from worker.ledger.migrate import migrate
 from worker.ops.http import HttpServerError
 from worker.service import StopOverdueError, Worker
 from worker.stream.errors import StreamSetupError
+from worker.stream.topics import create_topics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -61,7 +61,7 @@ async def make_ready(settings: Settings, partitions: int) -> None:
     with reaching_postgres(settings):
         await migrate(settings.database_url.get_secret_value())
     with reaching_kafka(settings):
-        await make_topics(settings, partitions=partitions)
+        await create_topics(settings, partitions=partitions)
 
 
 @contextmanager

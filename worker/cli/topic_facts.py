@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from worker.stream import client
-from worker.stream.topics import create_topics, wanted
+from worker.stream.topics import wanted
 
 if TYPE_CHECKING:
     from worker.settings import Settings
-
-_VISIBLE_WITHIN_S = 30.0
-_LOOK_EVERY_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +58,6 @@ async def topic_facts(settings: Settings, *, configured: bool = False) -> dict[s
         }
     finally:
         await admin.close()
-
-
-async def make_topics(settings: Settings, *, partitions: int, replicas: int = 1) -> list[str]:
-    """Create the topics that are missing, and wait until the broker shows them; which were created.
-
-    A broker answers that a topic is created before it lists it itself: a worker that is started at once would miss it.
-
-    Raises:
-        StreamSetupError: The broker refuses; the message says why.
-        KafkaError, TimeoutError: The broker is away.
-    """
-    made = await create_topics(settings, partitions=partitions, replicas=replicas)
-    async with asyncio.timeout(_VISIBLE_WITHIN_S):
-        while len(await topic_facts(settings)) < len(wanted(settings)):  # noqa: ASYNC110 - it happens at the broker
-            await asyncio.sleep(_LOOK_EVERY_S)
-    return made
 
 
 async def _configs(admin: Any, names: list[str]) -> dict[str, dict[str, str]]:

@@ -10,9 +10,9 @@ from worker.cli.exits import CommandError, Exit, command
 from worker.cli.output import cell, console, print_json, table
 from worker.cli.reaching import reaching_kafka
 from worker.cli.running import run
-from worker.cli.topic_facts import TopicFact, make_topics, topic_facts
+from worker.cli.topic_facts import TopicFact, topic_facts
 from worker.settings import Settings, load_settings
-from worker.stream.topics import wanted
+from worker.stream.topics import create_topics, wanted
 
 
 @command
@@ -51,5 +51,5 @@ def topics(
 
 async def _topics(settings: Settings, partitions: int | None, replicas: int) -> tuple[list[str], dict[str, TopicFact]]:
     with reaching_kafka(settings):
-        made = [] if partitions is None else await make_topics(settings, partitions=partitions, replicas=replicas)
+        made = [] if partitions is None else await create_topics(settings, partitions=partitions, replicas=replicas)
         return made, await topic_facts(settings)

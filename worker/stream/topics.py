@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from worker.settings import Settings
 
+_VISIBLE_WITHIN_S = 15.0
+_LOOK_EVERY_S = 0.1
 # A dead letter is a record as large as the match topic takes, and our headers on top.
 _DEAD_LETTER_MAX_BYTES = 8 * 1024 * 1024
 
@@ -50,7 +53,7 @@ async def check_topics(settings: Settings) -> None:
 
 
 async def create_topics(settings: Settings, *, partitions: int, replicas: int = 1) -> list[str]:
-    """Create the topics that are missing.
+    """Create the topics that are missing, and wait until the broker lists them.
 
     Args:
         settings: Name the topics and the broker.
@@ -86,6 +89,10 @@ async def create_topics(settings: Settings, *, partitions: int, replicas: int = 
                 error = for_code(code)
                 if code and error is not TopicAlreadyExistsError:
                     raise StreamSetupError(f"topic {name} can't be created: {error.__name__} {rest[0] if rest else ''}")
+            # A broker says that a topic is created before it lists it: a worker that starts at once would miss it.
+            async with asyncio.timeout(_VISIBLE_WITHIN_S):
+                while set(wanted(settings)) - set(await admin.list_topics()):  # noqa: ASYNC110 - it happens there
+                    await asyncio.sleep(_LOOK_EVERY_S)
     return [topic.name for topic in missing]
 
 
