@@ -213,6 +213,14 @@ def test_the_return() -> None:
     ]
 
 
+@pytest.mark.parametrize(("absent", "requalify"), [(90 * DAY - INSTANT, 0), (90 * DAY, 4)])
+def test_a_return_at_the_moment_of_the_mark(absent: timedelta, requalify: int) -> None:
+    """Who plays just before they would be marked was not away; at that moment they were."""
+    book = book_of("shax", 1500)
+    book.rate(match(pool="shax", after=absent))
+    assert state(book).requalify == requalify
+
+
 def test_the_multiplier_is_of_one_side() -> None:
     """A player with the multiplier moves by 1.25 times as much as the opponent without it."""
     book = book_of("shax", 1500, boost=3)

@@ -111,3 +111,22 @@ def test_pools_that_make_no_sense() -> None:
         "pools, \"go\" = 'nobody': no such policy; there are plain",
     )
     assert str(caught.value) == "\n".join(caught.value.faults)
+
+
+def test_the_versions_of_a_pool() -> None:
+    """Each version holds from its date to the next one's; the shortest absence that counts is that of any of them."""
+    later = policy(version=2, valid_from=NOON, reason="review", inactivity={"after_days": 30})
+    latest = policy(version=3, valid_from=NOON + timedelta(days=9), reason="again", inactivity={"after_days": 90})
+    versions = policy_set(latest, policy(), later).versions("go")
+    assert [(span.policy.version, span.since, span.until) for span in versions.spans] == [
+        (1, None, NOON),
+        (2, NOON, NOON + timedelta(days=9)),
+        (3, NOON + timedelta(days=9), None),
+    ]
+    assert versions.idle_after == timedelta(days=30)
+    assert policy_set(policy()).versions("go").idle_after is None
+
+
+def test_which_pools_are_known() -> None:
+    """A pool is known if any pattern matches it."""
+    assert [SHIPPED.knows(pool) for pool in ("yi", "yi/9x9", "chess/blitz", "go")] == [True, True, True, False]

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.rating.examples import NOON, SHIPPED, lift, match, player, policy_set, sanction
+from tests.unit.rating.examples import NOON, SHIPPED, lift, match, player, policy_set, sanction, void
 from worker.rating import (
     Book,
     Imposed,
@@ -227,6 +227,19 @@ def test_a_lifted_reset_gives_back_what_it_took() -> None:
     assert change.occurred_at == NOON + 2 * DAY
     assert state(book).rating == before.rating + gained
     assert (state(book).games, state(book).peak) == (before.games + 1, before.rating + gained)
+
+
+def test_a_lifted_reset_wipes_nothing_out() -> None:
+    """Once a reset is lifted, a match before it can be voided as if the reset had never been."""
+    book = open_book()
+    game = match(pool="shax")
+    book.rate(game)
+    verdict = sanction("ann", RESET, starts=DAY)
+    book.sanction(verdict)
+    book.lift(lift(verdict, after=DAY))
+    book.give_back(lift(verdict, after=DAY))
+    book.void(void(game, after=2 * DAY))
+    assert (state(book).rating, state(book).games) == (1600, 100)
 
 
 def test_nothing_to_give_back() -> None:

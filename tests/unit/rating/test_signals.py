@@ -73,6 +73,7 @@ def hourly(*games: PlayedGame, apart: timedelta = HOUR) -> list[PlayedGame]:
         ([game(10)] * 10 + [game(-9, "cat"), game(9, "cat")] * 5, "bob"),
         ([game(10), game(-10)] * 10, None),
         ([game(-10)] * 20, None),
+        ([game(10)] * 10 + [game(-10, "cat")] * 10, None),
         ([game(10, "ann")] * 40 + [game(1)] * 40, "bob"),
         ([game(10, "ann")] * 21 + [game(10)] * 19, "ann"),
     ],

@@ -126,6 +126,15 @@ def test_a_policy_without_the_table() -> None:
     assert isinstance(book.rate(cup(of=("ann", "new"))), Rated)
 
 
+def test_a_policy_that_refuses_nobody() -> None:
+    """A policy may protect the seeding and refuse neither provisional nor inactive players."""
+    rules = {"protection_days": 30, "protection_points": 50}
+    book = open_book(policy_set(policy(provisional_games=10, tournaments=rules, inactivity={"after_days": 1})))
+    book.put_state("shax", "ann", player(1400, games=1, last_played_at=NOON - 9 * DAY))
+    seeding = close(book, "ann", bests={"ann": 1500})
+    assert (seeding.refused, seeding.seeds) == ((), (Seed(1, "ann", 1450, 1400, 1500),))
+
+
 def test_the_notice() -> None:
     """Closing the entries is told with all seeds and all refusals."""
     book = open_book(ann=1400, bob=1500)

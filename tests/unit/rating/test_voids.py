@@ -134,6 +134,16 @@ def test_a_restart_at_the_floor_is_undone() -> None:
     assert (change.before, change.after, change.games, change.provisional) == (1500, 1405, 100, False)
 
 
+def test_an_undone_restart_wipes_nothing_out() -> None:
+    """Once the match that restarted a player is voided, a match before it can be reversed as well."""
+    book = open_book("chess/standard", 1405, 1405)
+    games = [match(0.5, pool="chess/standard"), match(0.0, pool="chess/standard", after=HOUR)]
+    for game in games:
+        book.rate(game)
+    book.put_state("chess/standard", "bob", player(1405))
+    assert [voided(book, game).changes[0].games for game in reversed(games)] == [101, 100]
+
+
 def test_no_floor_acts() -> None:
     """Taking back a win may lead below a floor that clamps: it is no loss."""
     book = open_book(ann=8, bob=8)
@@ -166,6 +176,17 @@ def test_what_a_reset_wiped_out_is_not_taken_twice() -> None:
     assert (one.before, one.delta, one.after, one.games) == (1000, 0, 1000, 0)
     assert (other.delta, other.games) == (16, 100)
     assert (state(book).wins, state(book).losses) == (50, 50)
+
+
+def test_a_reset_long_ago_wiped_out_what_came_before_it() -> None:
+    """Games since the reset make no difference to that."""
+    book = open_book()
+    game = match(pool="shax")
+    book.rate(game)
+    book.sanction(sanction("ann", SanctionKind.RESET, starts=2 * HOUR))
+    book.rate(match(pool="shax", after=3 * HOUR))
+    change = voided(book, game).changes[0]
+    assert (change.delta, change.games) == (0, 1)
 
 
 def test_a_match_after_a_reset_is_reversed() -> None:
