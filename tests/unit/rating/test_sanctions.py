@@ -130,7 +130,7 @@ def test_one_of_several_that_is_in_force_suffices() -> None:
 def test_a_reset() -> None:
     """To the start, provisional again; the tally is for life, the peak starts anew, absence goes on."""
     book = open_book()
-    before = player(1600, wins=60, losses=40, peak=2500, last_played_at=NOON - DAY, idle_steps=0, requalify=3, boost=0)
+    before = player(1600, wins=60, losses=40, peak=2500, last_played_at=NOON - DAY, idle_steps=0, requalify=3, boost=2)
     book.put_state("shax", "ann", before)
     outcome = book.sanction(sanction("ann", RESET))
     assert isinstance(outcome, Sanctioned)
