@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from worker.policies import load_policies
 from worker.rating import (
+    Book,
     Lift,
     Match,
     PlayerState,
@@ -118,3 +119,10 @@ def sanction(
 def lift(verdict: Sanction, *, after: timedelta = timedelta()) -> Lift:
     """Lift a sanction, `after` so long from NOON."""
     return Lift(verdict.sanction_id, verdict.player_id, NOON + after, "appeal", "board")
+
+
+def standing(book: Book, name: str = "ann", pool: str = "shax") -> PlayerState:
+    """Give where someone stands whom the book knows."""
+    found = book.state(pool, name)
+    assert found is not None
+    return found

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.rating.examples import NOON, SHIPPED, match, player, policy, policy_set, thorough
-from worker.rating import Book, NoticeKind, PlayerState, PolicySet, Rated, Reason
+from tests.unit.rating.examples import NOON, SHIPPED, player, policy, policy_set, standing, thorough
+from worker.rating import Book, NoticeKind, PolicySet, Reason
 from worker.rating.inactivity import Inactivity, age
 
 DAY = timedelta(days=1)
@@ -23,13 +23,6 @@ def book_of(pool: str, rating: float, policies: PolicySet = SHIPPED, **rest: obj
     book = Book(policies)
     book.put_state(pool, "ann", player(rating, last_played_at=NOON, **rest))
     return book
-
-
-def state(book: Book, pool: str = "shax", name: str = "ann") -> PlayerState:
-    """Give where someone stands."""
-    found = book.state(pool, name)
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize(
@@ -49,8 +42,8 @@ def test_biciid(absent: timedelta, costs: list[float], *, marked: bool) -> None:
     book = book_of("shax", 1500)
     changes, notices = book.age("shax", "ann", NOON + absent)
     assert [-change.delta for change in changes] == costs
-    assert state(book).inactive == marked == bool(notices)
-    assert state(book).rating == 1500 - sum(costs)
+    assert standing(book).inactive == marked == bool(notices)
+    assert standing(book).rating == 1500 - sum(costs)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +62,8 @@ def test_never_below_1200_and_never_raising_anyone(rating: float, costs: list[fl
     book = book_of("shax", rating)
     changes, _ = book.age("shax", "ann", NOON + 365 * DAY)
     assert [-change.delta for change in changes] == costs
-    assert state(book).rating == rating - sum(costs)
-    assert state(book).idle_steps == 9
+    assert standing(book).rating == rating - sum(costs)
+    assert standing(book).idle_steps == 9
 
 
 @pytest.mark.parametrize(("absent", "marked"), [(365 * DAY - INSTANT, False), (365 * DAY, True), (3650 * DAY, True)])
@@ -79,14 +72,14 @@ def test_fide(absent: timedelta, *, marked: bool) -> None:
     book = book_of("chess/standard", 1500)
     changes, notices = book.age("chess/standard", "ann", NOON + absent)
     assert (changes, bool(notices)) == ((), marked)
-    assert state(book, "chess/standard") == player(1500, last_played_at=NOON, inactive=marked)
+    assert standing(book, pool="chess/standard") == player(1500, last_played_at=NOON, inactive=marked)
 
 
 def test_yiboard_knows_no_inactivity() -> None:
     """A policy without the table marks nobody and costs nothing."""
     book = book_of("yi", 1500)
     assert book.age("yi", "ann", NOON + 3650 * DAY) == ((), ())
-    assert state(book, "yi") == player(1500, last_played_at=NOON)
+    assert standing(book, pool="yi") == player(1500, last_played_at=NOON)
 
 
 def test_every_number_of_a_step() -> None:
@@ -101,7 +94,7 @@ def test_every_number_of_a_step() -> None:
     assert (change.games, change.provisional, change.factors, change.adjusted) == (100, False, (), ())
     assert (change.title_before, change.title_after) == ("Advanced", "Advanced")
     assert change.policy == SHIPPED.at("shax", NOON).ref
-    assert state(book) == player(1200, version=101, peak=1212, last_played_at=NOON, idle_steps=2, inactive=True)
+    assert standing(book) == player(1200, version=101, peak=1212, last_played_at=NOON, idle_steps=2, inactive=True)
 
 
 def test_the_notice() -> None:
@@ -152,7 +145,7 @@ def test_it_never_raises_anyone_and_never_goes_below_lowest(rating: float, days:
     """After any absence a player stands at most where they stood, and above 1200 if they stood above it."""
     book = book_of("shax", rating)
     changes, _ = book.age("shax", "ann", NOON + days * DAY)
-    after = state(book).rating
+    after = standing(book).rating
     assert min(rating, 1200) <= after <= rating
     before = rating
     for change in changes:
@@ -168,7 +161,7 @@ def test_a_thousand_years_take_no_longer() -> None:
     book = book_of("shax", 1230, policy_set(daily))
     changes, _ = book.age("shax", "ann", NOON + 365_000 * DAY)
     assert len(changes) == 2
-    assert state(book).idle_steps == 364_999_000
+    assert standing(book).idle_steps == 364_999_000
 
 
 def test_the_end_of_time() -> None:
@@ -177,102 +170,6 @@ def test_the_end_of_time() -> None:
     last = datetime(9999, 12, 1, tzinfo=UTC)
     book.put_state("shax", "ann", player(last_played_at=last))
     assert book.age("shax", "ann", datetime.max.replace(tzinfo=UTC)) == ((), ())
-
-
-def test_the_return() -> None:
-    """Owed steps come before the match; 5 games of requalification; the first 5 games after it count K × 1.25."""
-    book = book_of("shax", 1500)
-    book.put_state("shax", "bob", player(1500, last_played_at=NOON + 200 * DAY))
-    seen = []
-    for game in range(12):
-        outcome = book.rate(match(pool="shax", after=(200 + game) * DAY))
-        assert isinstance(outcome, Rated)
-        change = next(c for c in outcome.changes if c.player_id == "ann" and c.reason is Reason.MATCH)
-        seen.append((change.k, change.adjusted, state(book).requalify, state(book).boost))
-        assert state(book).inactive is False
-        if game == 0:
-            assert [c.reason for c in outcome.changes] == ["inactivity"] * 3 + ["match"] * 2
-            assert [c.after for c in outcome.changes[:3]] == [1485, 1470, 1455]
-            assert change.before == 1455
-            assert [notice.occurred_at for notice in outcome.notices] == [NOON + 90 * DAY]
-            assert state(book).idle_steps == 0
-    boosted = ("activity-boost",)
-    assert seen == [
-        (32, (), 4, 0),
-        (32, (), 3, 0),
-        (32, (), 2, 0),
-        (32, (), 1, 0),
-        (32, (), 0, 5),
-        (40, boosted, 0, 4),
-        (40, boosted, 0, 3),
-        (40, boosted, 0, 2),
-        (40, boosted, 0, 1),
-        (40, boosted, 0, 0),
-        (32, (), 0, 0),
-        (32, (), 0, 0),
-    ]
-
-
-@pytest.mark.parametrize(("absent", "requalify"), [(90 * DAY - INSTANT, 0), (90 * DAY, 4)])
-def test_a_return_at_the_moment_of_the_mark(absent: timedelta, requalify: int) -> None:
-    """Who plays just before they would be marked was not away; at that moment they were."""
-    book = book_of("shax", 1500)
-    book.rate(match(pool="shax", after=absent))
-    assert state(book).requalify == requalify
-
-
-def test_the_multiplier_is_of_one_side() -> None:
-    """A player with the multiplier moves by 1.25 times as much as the opponent without it."""
-    book = book_of("shax", 1500, boost=3)
-    book.put_state("shax", "bob", player(1500, last_played_at=NOON))
-    outcome = book.rate(match(pool="shax", after=DAY))
-    assert isinstance(outcome, Rated)
-    assert [(c.k, c.k_rule, c.delta) for c in outcome.changes] == [(40, "established", 20), (32, "established", -16)]
-
-
-def test_going_away_again_starts_the_requalification_anew() -> None:
-    """Who goes away during requalification or with the multiplier begins with 5 games again."""
-    for requalify, boost in ((2, 0), (0, 3)):
-        book = book_of("shax", 1500, requalify=requalify, boost=boost)
-        book.rate(match(pool="shax", after=91 * DAY))
-        assert (state(book).requalify, state(book).boost) == (4, 0)
-
-
-def test_a_policy_without_requalification_gives_the_multiplier_at_once() -> None:
-    """With no games of requalification the first game back is the first with the multiplier."""
-    book = book_of("shax", 1500, policy_set(policy(inactivity={"after_days": 90, "boost_games": 2, "boost": 1.5})))
-    for k, left in ((48, 1), (48, 0), (32, 0)):
-        outcome = book.rate(match(pool="shax", after=100 * DAY))
-        assert isinstance(outcome, Rated)
-        assert (outcome.changes[0].k, state(book).boost) == (k, left)
-
-
-def test_an_unrated_match_is_no_return() -> None:
-    """A casual match leaves an absent player as they were: no steps, no return."""
-    book = book_of("shax", 1500)
-    before = dict(book.states)
-    book.rate(match(pool="shax", after=200 * DAY, match_type="casual"))
-    assert book.states == before
-
-
-def test_a_late_match_before_the_last_is_no_return() -> None:
-    """A match that finished before the latest known leaves the absence alone."""
-    book = book_of("shax", 1500)
-    book.age("shax", "ann", NOON + 130 * DAY)
-    book.rate(match(pool="shax", after=-DAY))
-    now = state(book)
-    assert (now.inactive, now.idle_steps, now.requalify, now.last_played_at) == (True, 1, 0, NOON)
-
-
-def test_a_late_match_takes_the_mark_away() -> None:
-    """A match found late, finished before the player was marked, ends an absence that was none; points stay taken."""
-    book = book_of("shax", 1500)
-    book.age("shax", "ann", NOON + 130 * DAY)
-    outcome = book.rate(match(pool="shax", after=50 * DAY))
-    assert isinstance(outcome, Rated)
-    assert outcome.changes[0].before == 1485
-    now = state(book)
-    assert (now.inactive, now.idle_steps, now.requalify) == (False, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.rating.examples import NOON, SHIPPED, lift, match, player, policy_set, sanction, void
+from tests.unit.rating.examples import NOON, SHIPPED, lift, match, player, policy_set, sanction, standing, void
 from worker.rating import (
     Book,
     Imposed,
     Lifted,
     LiftMismatchError,
-    PlayerState,
     Rated,
     Reason,
     Repeated,
@@ -33,13 +32,6 @@ def open_book(pool: str = "shax") -> Book:
     for name in ("ann", "bob"):
         book.put_state(pool, name, player(1600.0, wins=60, losses=40, last_played_at=NOON - DAY))
     return book
-
-
-def state(book: Book, name: str = "ann", pool: str = "shax") -> PlayerState:
-    """Give where someone stands."""
-    found = book.state(pool, name)
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize(
@@ -140,7 +132,7 @@ def test_a_reset() -> None:
     assert (change.games, change.provisional, change.title_after) == (0, True, "Intermediate")
     assert (change.expected, change.score, change.k, change.weight) == (None, None, None, 1.0)
     assert change.occurred_at == NOON
-    assert state(book) == before._replace(
+    assert standing(book) == before._replace(
         rating=1000, version=101, games=0, peak=1000, requalify=0, boost=0, restarted=101
     )
 
@@ -156,7 +148,7 @@ def test_a_reset_of_every_pool_and_of_one() -> None:
         outcome = book.sanction(sanction("ann", RESET, pool=pool))
         assert isinstance(outcome, Sanctioned)
         assert [change.pool for change in outcome.changes] == reset
-        assert all(state(book, "bob", name).rating == 1600 for name in ("yi", "shax", "chess/blitz"))
+        assert all(standing(book, "bob", name).rating == 1600 for name in ("yi", "shax", "chess/blitz"))
 
 
 def test_a_reset_leaves_a_pool_without_policy_alone() -> None:
@@ -173,7 +165,7 @@ def test_decay_owed_comes_before_a_reset_and_is_not_taken_again() -> None:
     for book in (late, swept):
         book.sanction(sanction("ann", RESET, starts=150 * DAY))
     assert late.states["shax", "ann"] == swept.states["shax", "ann"]
-    assert state(late).idle_steps == 2
+    assert standing(late).idle_steps == 2
     assert late.age("shax", "ann", NOON + 400 * DAY) == ((), ())
 
 
@@ -182,7 +174,7 @@ def test_the_same_sanction_twice() -> None:
     book = open_book()
     assert isinstance(book.sanction(sanction("ann", RESET)), Sanctioned)
     assert book.sanction(sanction("ann", RESET)) == Repeated()
-    assert state(book).version == 101
+    assert standing(book).version == 101
 
 
 def test_a_lift() -> None:
@@ -214,19 +206,19 @@ def test_a_lift_that_contradicts_its_sanction() -> None:
 def test_a_lifted_reset_gives_back_what_it_took() -> None:
     """Points and games come back, what was played since stays."""
     book = open_book()
-    before = state(book)
+    before = standing(book)
     verdict = sanction("ann", RESET)
     book.sanction(verdict)
     book.rate(match(pool="shax", after=DAY))
-    gained = state(book).rating - 1000
+    gained = standing(book).rating - 1000
     assert gained > 0
     lifting = lift(verdict, after=2 * DAY)
     assert book.lift(lifting)
     (change,) = book.give_back(lifting).changes
     assert (change.reason, change.cause, change.delta, change.games) == (Reason.RESET, "s", 600, 101)
     assert change.occurred_at == NOON + 2 * DAY
-    assert state(book).rating == before.rating + gained
-    assert (state(book).games, state(book).peak) == (before.games + 1, before.rating + gained)
+    assert standing(book).rating == before.rating + gained
+    assert (standing(book).games, standing(book).peak) == (before.games + 1, before.rating + gained)
 
 
 def test_a_lifted_reset_wipes_nothing_out() -> None:
@@ -239,7 +231,7 @@ def test_a_lifted_reset_wipes_nothing_out() -> None:
     book.lift(lift(verdict, after=DAY))
     book.give_back(lift(verdict, after=DAY))
     book.void(void(game, after=2 * DAY))
-    assert (state(book).rating, state(book).games) == (1600, 100)
+    assert (standing(book).rating, standing(book).games) == (1600, 100)
 
 
 def test_nothing_to_give_back() -> None:
@@ -263,7 +255,7 @@ def test_a_reset_that_was_lifted_before_it_came() -> None:
     verdict = sanction("ann", RESET)
     book.lift(lift(verdict))
     assert book.sanction(verdict) == Sanctioned()
-    assert state(book).rating == 1600
+    assert standing(book).rating == 1600
 
 
 def test_sanctions_may_be_entered() -> None:
@@ -276,10 +268,10 @@ def test_sanctions_may_be_entered() -> None:
     book.sanction(other)
     assert book.rate(match(pool="shax")) == Unrated("suspended", "ann")
     assert isinstance(book.rate(match(pool="shax", after=DAY)), Rated)
-    before = state(book)
+    before = standing(book)
     assert book.lift(lift(reset))
     book.give_back(lift(reset))
-    assert (state(book).rating, state(book).games) == (before.rating + 100, before.games + 40)
+    assert (standing(book).rating, standing(book).games) == (before.rating + 100, before.games + 40)
 
 
 def test_the_start_of_the_version_in_force() -> None:
@@ -290,4 +282,4 @@ def test_the_start_of_the_version_in_force() -> None:
     for name, starts in (("ann", -INSTANT), ("bob", timedelta())):
         book.put_state("shax", name, player(1600))
         book.sanction(sanction(name, RESET, name=name, starts=starts))
-    assert (state(book, "ann").rating, state(book, "bob").rating) == (1000, 1100)
+    assert (standing(book, "ann").rating, standing(book, "bob").rating) == (1000, 1100)

@@ -7,21 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.unit.rating.examples import NOON, SHIPPED, match, player, policy, policy_set, sanction, void
+from tests.unit.rating.examples import NOON, SHIPPED, match, player, policy, policy_set, sanction, standing, void
 from worker.rating import (
     Book,
     Match,
-    NothingToReverse,
-    PlayerState,
     Rated,
     Reason,
-    Recorded,
-    Repeated,
     SanctionKind,
-    Unrated,
     Voided,
-    VoidMismatchError,
-    Waiting,
 )
 
 HOUR = timedelta(hours=1)
@@ -34,13 +27,6 @@ def open_book(pool: str = "shax", ann: float = 1500.0, bob: float = 1500.0, **re
     for name, rating in (("ann", ann), ("bob", bob)):
         book.put_state(pool, name, player(rating, wins=50, losses=50, last_played_at=NOON - DAY, **rest))
     return book
-
-
-def state(book: Book, name: str = "ann", pool: str = "shax") -> PlayerState:
-    """Give where someone stands."""
-    found = book.state(pool, name)
-    assert found is not None
-    return found
 
 
 def voided(book: Book, game: Match) -> Voided:
@@ -56,10 +42,10 @@ def test_right_after_its_match(score: float, pool: str) -> None:
     """Both get back what it cost them and lose what it gave them; games, wins, draws and losses no longer count it."""
     book = open_book(pool, 1500, 1700)
     game = match(score, pool=pool)
-    before = [state(book, name, pool) for name in ("ann", "bob")]
+    before = [standing(book, name, pool) for name in ("ann", "bob")]
     book.rate(game)
     outcome = voided(book, game)
-    assert list(outcome.states) == [state(book, name, pool) for name in ("ann", "bob")]
+    assert list(outcome.states) == [standing(book, name, pool) for name in ("ann", "bob")]
     for old, new in zip(before, outcome.states, strict=True):
         assert new.rating == pytest.approx(old.rating, rel=1e-15)
         assert (new.games, new.wins, new.draws, new.losses) == (old.games, old.wins, old.draws, old.losses)
@@ -87,14 +73,14 @@ def test_with_many_later_ones() -> None:
     book = open_book()
     games = [match(pool="shax", after=n * HOUR, score=n % 3 / 2) for n in range(9)]
     outcomes = [book.rate(game) for game in games]
-    before = {name: state(book, name) for name in ("ann", "bob")}
+    before = {name: standing(book, name) for name in ("ann", "bob")}
     gave = outcomes[2]
     assert isinstance(gave, Rated)
     changes = voided(book, games[2]).changes
     assert [change.delta for change in changes] == [-change.delta for change in gave.changes]
     for change in changes:
         assert change.before == before[change.player_id].rating
-        assert change.after == state(book, change.player_id).rating
+        assert change.after == standing(book, change.player_id).rating
 
 
 def test_the_pair_no_longer_counts_it() -> None:
@@ -129,7 +115,7 @@ def test_a_restart_at_the_floor_is_undone() -> None:
     book = open_book("chess/standard", 1405, 1405)
     game = match(0.0, pool="chess/standard")
     book.rate(game)
-    assert (state(book, pool="chess/standard").rating, state(book, pool="chess/standard").games) == (1500, 0)
+    assert (standing(book, pool="chess/standard").rating, standing(book, pool="chess/standard").games) == (1500, 0)
     change = voided(book, game).changes[0]
     assert (change.before, change.after, change.games, change.provisional) == (1500, 1405, 100, False)
 
@@ -151,9 +137,9 @@ def test_no_floor_acts() -> None:
     book.put_state("shax", "cat", player(8.0))
     for game in games:
         book.rate(game)
-    assert state(book).rating == pytest.approx(8.0, abs=1)
+    assert standing(book).rating == pytest.approx(8.0, abs=1)
     voided(book, games[0])
-    assert state(book).rating < 0
+    assert standing(book).rating < 0
 
 
 def test_no_rounding_acts() -> None:
@@ -163,7 +149,7 @@ def test_no_rounding_acts() -> None:
     game = match()
     book.rate(game)
     assert voided(book, game).changes[0].after == 1501
-    assert state(book, pool="yi").rating == 1501
+    assert standing(book, pool="yi").rating == 1501
 
 
 def test_what_a_reset_wiped_out_is_not_taken_twice() -> None:
@@ -175,7 +161,7 @@ def test_what_a_reset_wiped_out_is_not_taken_twice() -> None:
     one, other = voided(book, game).changes
     assert (one.before, one.delta, one.after, one.games) == (1000, 0, 1000, 0)
     assert (other.delta, other.games) == (16, 100)
-    assert (state(book).wins, state(book).losses) == (50, 50)
+    assert (standing(book).wins, standing(book).losses) == (50, 50)
 
 
 def test_a_reset_long_ago_wiped_out_what_came_before_it() -> None:
@@ -218,90 +204,8 @@ def test_what_stays() -> None:
     game = match(pool="shax")
     book.rate(game)
     voided(book, game)
-    now = state(book)
+    now = standing(book)
     assert (now.peak, now.last_played_at, now.requalify) == (1516, NOON, 2)
-
-
-def test_a_second_void_is_a_duplicate() -> None:
-    """A match is voided once."""
-    book = open_book()
-    game = match(pool="shax")
-    book.rate(game)
-    voided(book, game)
-    states = dict(book.states)
-    assert book.void(void(game, why="again")) == Repeated()
-    assert book.states == states
-
-
-def test_a_void_before_its_match_waits_for_it() -> None:
-    """The match is recorded and not rated when it comes, whatever else there is about it; the void is met."""
-    book = open_book()
-    game = match(pool="shax", match_type="casual")
-    assert book.void(void(game)) == Waiting()
-    assert book.void(void(game)) == Repeated()
-    before = dict(book.states)
-    assert book.rate(game) == Unrated("voided")
-    assert book.states == before
-    assert book.void(void(game)) == Repeated()
-
-
-def test_a_waiting_void_of_another_match_is_not_met() -> None:
-    """A void that names other players than the match that comes is not its own, in whichever order they come."""
-    book = open_book()
-    game = match(pool="shax")
-    book.void(void(game)._replace(players=("ann", "cat")))
-    assert isinstance(book.rate(game), Rated)
-    voided(book, game)
-
-
-@pytest.mark.parametrize("rest", [{"match_type": "casual"}, {"match_type": "tournament", "of": ("ann", "new")}])
-def test_a_void_of_an_unrated_match(rest: dict[str, Any]) -> None:
-    """There is nothing to reverse, and the reason is named; it is voided all the same."""
-    book = open_book()
-    game = match(pool="shax", **rest)
-    unrated = book.rate(game)
-    assert isinstance(unrated, Unrated)
-    assert book.void(void(game)) == NothingToReverse(unrated.reason)
-    assert book.void(void(game)) == Repeated()
-
-
-@pytest.mark.parametrize("wrong", [{"pool": "yi"}, {"players": ("ann", "cat")}, {"players": ("ann", "ann")}])
-def test_a_void_that_contradicts_its_match(wrong: dict[str, Any]) -> None:
-    """A void that names another pool or other players is refused and changes nothing."""
-    book = open_book()
-    game = match(pool="shax")
-    book.rate(game)
-    states = dict(book.states)
-    with pytest.raises(VoidMismatchError, match="was played in 'shax' by 'ann' and 'bob'; the void names"):
-        book.void(void(game)._replace(**wrong))
-    assert book.states == states
-    voided(book, game)
-
-
-def test_the_players_may_be_named_in_any_order() -> None:
-    """A void names a pair, not sides."""
-    book = open_book()
-    game = match(pool="shax")
-    book.rate(game)
-    assert isinstance(book.void(void(game)._replace(players=("bob", "ann"))), Voided)
-
-
-def test_a_recorded_match_may_be_entered() -> None:
-    """A book that is told of a match, of what it gave and of a waiting void goes on as one that saw them."""
-    first = open_book()
-    game = match(pool="shax")
-    outcome = first.rate(game)
-    assert isinstance(outcome, Rated)
-    second = Book(SHIPPED)
-    for (pool, name), one in first.states.items():
-        second.put_state(pool, name, one)
-    second.put_recorded(game.match_id, Recorded(game, outcome.changes))
-    other = match(pool="shax", after=HOUR)
-    second.put_waiting_void(void(other))
-    assert voided(second, game) == voided(first, game)
-    assert second.rate(other) == Unrated("voided")
-    second.put_recorded("old", Recorded(game._replace(match_id="old"), outcome.changes, voided=True))
-    assert second.void(void(game._replace(match_id="old"))) == Repeated()
 
 
 def test_the_version_in_force_at_the_void() -> None:
