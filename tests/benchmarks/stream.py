@@ -84,14 +84,16 @@ def _matches(count: int, players: int, seed: int) -> list[Match]:
             recent.append((one, other))
         pool = POOLS[one % len(POOLS)]
         score = chance.choices((1.0, 0.5, 0.0), (46, 8, 46))[0]
-        tournament = chance.random() < 0.06 and pool != "shax"  # whose provisional players may not play in them
+        tournament = chance.random() < 0.06
+        casual = not tournament and chance.random() < 0.01
+        tournament = tournament and pool != "shax"  # whose provisional players may not play in one
         matches.append(
             Match(
                 match_id=str(uuid.UUID(int=chance.getrandbits(128), version=4)),
                 pool=pool,
                 finished_at=_START + number * _STEP,
                 sides=(_side(pool, one, score), _side(pool, other, 1.0 - score)),
-                match_type="tournament" if tournament else "casual" if chance.random() < 0.01 else "ranked",
+                match_type="tournament" if tournament else "casual" if casual else "ranked",
                 tournament_id=f"{pool}-open" if tournament else None,
                 verified=chance.random() > 0.01,
             )
