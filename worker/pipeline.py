@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _QUIET_TRIES = 5
+_SLICE = 50  # records decoded before the loop may turn
 
 
 class Pipeline:
@@ -90,7 +91,7 @@ class Pipeline:
     async def _finish(self, batch: Batch) -> None:
         """Process a batch until it is committed; give it up only when it is not ours any more, or at a stop."""
         with self._metrics.stage(Stage.DECODE):
-            arrivals, refusals = self._translator.arrivals(batch.records)
+            arrivals, refusals = await self._decode(batch)
         careful = False
         async for attempt in self._attempts(batch):
             with attempt:
@@ -102,6 +103,18 @@ class Pipeline:
                     if isinstance(error, RecordTooLargeError):
                         self._leave_out_more(error)
                     raise
+
+    async def _decode(self, batch: Batch) -> tuple[list[Arrival], list[Refusal]]:
+        """Decode in slices, so that heartbeats go out while records that are slow to refuse are refused."""
+        arrivals: list[Arrival] = []
+        refusals: list[Refusal] = []
+        for at in range(0, len(batch.records), _SLICE):
+            some, refused = self._translator.arrivals(batch.records[at : at + _SLICE])
+            arrivals += some
+            refusals += refused
+            self._health.progress()
+            await asyncio.sleep(0)
+        return arrivals, refusals
 
     async def _process(self, batch: Batch, arrivals: list[Arrival], refusals: list[Refusal], *, careful: bool) -> None:
         """Take a batch from events to committed offsets."""
