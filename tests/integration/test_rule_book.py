@@ -6,11 +6,14 @@ import random
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 
 from tests.integration.test_ledger import apply, arrivals
 from tests.support.matches import START, stream
+from worker.events import decode
 from worker.ledger.ledger import Ledger
+from worker.ledger.values import Arrival, Origin
 from worker.policies import load_policies
 from worker.rating.book import Book
 from worker.rating.errors import LiftMismatchError, VoidMismatchError
@@ -213,3 +216,22 @@ async def test_entries_are_seeded_from_frozen_ratings_and_refusals_hold(ledger: 
     assert second.rated == 1
     again = await apply(ledger, batch[:3])
     assert [what for what, _ in again.publications] == [what for what, _ in first.publications]
+
+
+async def test_a_suspension_since_ever_and_for_ever_holds(ledger: Ledger) -> None:
+    """The first and the last moment of a platform's clock are taken, stored and read back as what they mean."""
+    raw = {
+        "type": "player-sanctioned",
+        "sanction_id": "s1",
+        "player_id": "p0",
+        "kind": "suspension",
+        "starts_at": "0001-01-01T00:00:00Z",
+        "ends_at": "9999-12-31T23:59:59.9999999Z",
+        "why": "cheating",
+        "by": "ref",
+    }
+    verdict = decode(orjson.dumps(raw), (), now=START, max_bytes=10_000)
+    await apply(ledger, [Arrival(Origin("verdict-events", 0, 0), verdict)])
+    match = Match("after", "yi", START, (Side("p0", 1.0), Side("p1", 0.0)))
+    applied = await apply(ledger, arrivals([match]))
+    assert applied.unrated == {"suspended": 1}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+FOR_EVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 _SCORES = {0: 0.0, 0.5: 0.5, 1: 1.0}  # also maps 0 and -0.0 to one double
 
@@ -82,8 +83,12 @@ def build_sanction(document: dict[str, Any], root: str, clock: Clock) -> Sanctio
     if kind is SanctionKind.RESET:
         starts_at = _happened(document, "starts_at", root, clock)
     else:
-        starts_at = _time(document, "starts_at", root)
+        # Some platforms write "since ever" and "for ever" as the first and last moment of their clock, which asyncpg
+        # takes for infinity, and gives back as no aware time.
+        starts_at = max(EARLIEST, _time(document, "starts_at", root))
     ends_at = None if document.get("ends_at") is None else _time(document, "ends_at", root)
+    if ends_at is not None and ends_at >= FOR_EVER:
+        ends_at = None
     if ends_at is not None and ends_at <= starts_at:
         raise BadEventError(
             Reject.BAD_TIME,
