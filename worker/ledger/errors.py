@@ -18,7 +18,6 @@ class LedgerSetupError(Exception):
 
 
 # Postgres refuses a value, not the moment: the row would be refused again, so it is found and dead-lettered alone.
-# `ValueError` and `OverflowError` and `TypeError` are asyncpg's own, from encoding an argument (DataError there).
 ROW_REFUSED: tuple[type[Exception], ...] = (
     asyncpg.DataError,
     asyncpg.IntegrityConstraintViolationError,
