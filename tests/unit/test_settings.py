@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import ValidationError
 
-from worker.ops.settings_rules import RULES
 from worker.settings import Delivery, LogLevel, Settings, SettingsError, load_settings, settings_table
+from worker.settings.rules import RULES
 
 if TYPE_CHECKING:
     from pathlib import Path

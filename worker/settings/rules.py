@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from worker.ops.settings_text import variable
+from worker.settings.text import variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from worker.settings import Settings
+    from worker.settings.fields import Fields
 
 _TOPICS = (
     "match_topic",
@@ -31,7 +31,7 @@ _BATCH = ("database_acquire_timeout_s", "statement_timeout_ms", "publish_timeout
 class Rule:
     """One rule: `broken` says whether settings break it, `text` what must hold, `fields` which settings it is about."""
 
-    broken: Callable[[Settings], bool]
+    broken: Callable[[Fields], bool]
     text: str
     fields: tuple[str, ...]
 
@@ -90,7 +90,7 @@ RULES = (
 )
 
 
-def broken_rules(settings: Settings) -> Iterator[str]:
+def broken_rules(settings: Fields) -> Iterator[str]:
     """Say each rule that the settings break, with the variables it is about and their values."""
     for rule in RULES:
         if rule.broken(settings):
