@@ -114,7 +114,8 @@ def by_the_book(events: list[Event]) -> tuple[Book, list[Change], dict[str, str]
                     verdict = book.sanction(event)
                     changes += verdict.changes if isinstance(verdict, Sanctioned) else ()
                 case Lift():
-                    book.lift(event)
+                    if book.lift(event):
+                        changes += book.give_back(event).changes
         except (VoidMismatchError, LiftMismatchError):
             continue
     return book, changes, unrated

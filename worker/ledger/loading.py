@@ -61,6 +61,9 @@ async def load(
     """Lock the players of the events and load what applying them needs."""
     matches = [event for event in events if isinstance(event, Match)]
     others = [event for event in events if not isinstance(event, Match)]
+    verdicts = {event.player_id for event in others if isinstance(event, Sanction | Lift)}
+    if verdicts:
+        await connection.execute(_RULEBOOK["lock_verdicts"], list(verdicts))
     playing = {(match.pool, side.id) for match in matches for side in match.sides}
     playing |= {(event.pool, player) for event in others if isinstance(event, Void) for player in event.players}
     players = playing | await _players_named(connection, others) if others else playing
@@ -77,9 +80,10 @@ async def load(
 
 
 async def _players_named(connection: PoolConnectionProxy[Any], others: Sequence[Event]) -> set[Player]:
-    """Give the players that events name which are neither a match nor a void."""
+    """Give the players that events move or ask about which are neither a match nor a void."""
     players: set[Player] = set()
     everywhere: set[str] = set()
+    lifted = [event.sanction_id for event in others if isinstance(event, Lift)]
     for event in others:
         if isinstance(event, EntriesClosed):
             players.update((event.pool, entrant) for entrant in event.entrants)
@@ -90,6 +94,9 @@ async def _players_named(connection: PoolConnectionProxy[Any], others: Sequence[
                 players.add((event.pool, event.player_id))
     if everywhere:
         rows = await connection.fetch(_RULEBOOK["pools_played"], list(everywhere))
+        players.update((pool, player) for pool, player in rows)
+    if lifted:
+        rows = await connection.fetch(_RULEBOOK["pools_reset"], lifted)
         players.update((pool, player) for pool, player in rows)
     return players
 

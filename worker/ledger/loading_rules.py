@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from worker.ledger import sql
 from worker.ledger.stored import change_of, lift_of, void_of
 from worker.rating.model import EntriesClosed, Lift, Match, Sanction, SanctionKind, Side, Void
-from worker.rating.sanctions import Imposed
+from worker.rating.sanctions import Imposed, Taken
 from worker.rating.voids import Recorded
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ async def load_rules(
 async def _load_sanctions(connection: PoolConnectionProxy[Any], book: Book, players: Iterable[str]) -> None:
     by_player: defaultdict[str, list[Imposed]] = defaultdict(list)
     for row in await connection.fetch(_RULEBOOK["sanctions_of"], list(players)):
-        sanction_id, player_id, kind, starts_at, ends_at, pool, why, by, lifted_at = row
+        sanction_id, player_id, kind, starts_at, ends_at, pool, why, by, lifted_at, taken = row
         sanction = Sanction(sanction_id, player_id, SanctionKind(kind), starts_at, ends_at, pool, why, by)
-        by_player[player_id].append(Imposed(sanction, lifted_at))
+        by_player[player_id].append(Imposed(sanction, lifted_at, tuple(Taken(*one) for one in taken or ())))
     for player_id, imposed in by_player.items():
         book.put_sanctions(player_id, imposed)
 

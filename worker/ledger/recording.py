@@ -145,24 +145,28 @@ class Recorder:
 
     def _record_sanction(self, arrival: Arrival, sanction: Sanction) -> None:
         outcome = self._book.sanction(sanction)
+        taken = None
         if isinstance(outcome, Sanctioned):
             self._record_event(arrival, sanction, outcome.changes, outcome.notices)
+            taken = [list(one) for one in outcome.taken] or None
         else:
             self._record_event(arrival, sanction)
-        self._rows.sanctions.append(SanctionRow(*sanction))
+        self._rows.sanctions.append(SanctionRow(*sanction, taken))
         lift = self._waiting_lifts.get(sanction.sanction_id)
         if lift is not None and lift.player_id == sanction.player_id:
             self._rows.lifts.append(lift)
 
     def _record_lift(self, arrival: Arrival, lift: Lift) -> None:
+        given = Sanctioned()
         match self._book.lift(lift):
             case Lifted.LIFTED:
+                given = self._book.give_back(lift)
                 self._rows.lifts.append(lift)
             case Lifted.WAITING:
                 self._waiting_lifts[lift.sanction_id] = lift
             case Lifted.REPEATED:
                 pass
-        self._record_event(arrival, lift)
+        self._record_event(arrival, lift, given.changes, given.notices)
 
     def _record_entries(self, arrival: Arrival, event: EntriesClosed) -> None:
         seeding = self._book.close_entries(event, self._loaded.bests.get(event.tournament_id, {}))

@@ -155,7 +155,7 @@ class EventRow(NamedTuple):
 
 
 class SanctionRow(NamedTuple):
-    """A row of `sanctions`, its fields in the order of a Sanction's."""
+    """A row of `sanctions`, its fields in the order of a Sanction's; `taken` are the fields of each Taken."""
 
     sanction_id: str
     player_id: str
@@ -165,6 +165,7 @@ class SanctionRow(NamedTuple):
     pool: str | None
     why: str
     decided_by: str
+    taken: list[list[Any]] | None = None
 
 
 class TournamentRow(NamedTuple):

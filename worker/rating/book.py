@@ -183,11 +183,11 @@ class Book:
             player = pool, sanction.player_id
             before, steps, marks = age(*player, self._states[player], versions, sanction.starts_at)
             change, self._states[player] = reset(sanction, pool, before, versions.at(sanction.starts_at))
-            taken.append(Taken(pool, change.version, change.delta, before.games, before.peak))
+            taken.append(Taken(pool, change.version, change.delta, before.games, before.peak, before.restarted))
             changes += (*steps, change)
             notices += marks
         self._sanctions.remember(sanction, taken)
-        return Sanctioned(tuple(changes), tuple(notices))
+        return Sanctioned(tuple(changes), tuple(notices), tuple(taken))
 
     def lift(self, lift: Lift) -> Lifted:
         """Lift a sanction, or wait for it. Only `LIFTED` is true; of a reset, `give_back` does the rest.
@@ -201,9 +201,7 @@ class Book:
         """Give back what a reset took that was just lifted: in each pool the opposite of what it did there.
 
         Where the player was taken to the start again since there is nothing to give back; other sanctions took nothing.
-
-        Raises:
-            UnknownPoolError: No policy for one of the pools any more.
+        A pool that has no policy any more stays as it is.
         """
         imposed = self._sanctions.of(lift)
         if imposed is None:
@@ -212,7 +210,7 @@ class Book:
         notices: list[Notice] = []
         for taken in imposed.taken:
             player = taken.pool, lift.player_id
-            if self._states[player].restarted > taken.version:
+            if self._states[player].restarted > taken.version or not self._policies.knows(taken.pool):
                 continue
             versions = self._policies.versions(taken.pool)
             before, steps, marks = age(*player, self._states[player], versions, lift.lifted_at)

@@ -55,7 +55,8 @@ class Reason(StrEnum):
     MATCH = "match"
     FLOOR = "floor"  # the match took the player below a floor that restarts: a second change of the same match
     VOID = "void"  # the opposite of what a nullified match gave
-    RESET = "reset"  # a verdict took the player to the start, or was lifted and gave back what it took
+    RESET = "reset"  # a verdict took the player to the start
+    LIFT = "lift"  # that verdict was lifted and gave back what it took
     INACTIVITY = "inactivity"  # a step of decay
 
 

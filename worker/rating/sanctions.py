@@ -27,14 +27,16 @@ class Taken(NamedTuple):
     Attributes:
         version: Of the reset's change, `delta` too.
         games: The player's rated games before it.
-        peak: The player's peak before it; minus infinity where that is not known.
+        peak: The player's peak before it.
+        restarted: The version of the change that had taken the player to the start before it, 0 for none.
     """
 
     pool: str
     version: int
     delta: float
     games: int
-    peak: float = float("-inf")
+    peak: float
+    restarted: int = 0
 
 
 class Imposed(NamedTuple):
@@ -67,10 +69,12 @@ class Sanctioned(NamedTuple):
         changes: Of a reset: for each pool, the steps of inactivity that the player owed, then the reset or, lifted, its
             opposite.
         notices: That the player had become inactive before it, where nobody had noticed.
+        taken: Of a reset: what it took, in each pool.
     """
 
     changes: tuple[Change, ...] = ()
     notices: tuple[Notice, ...] = ()
+    taken: tuple[Taken, ...] = ()
 
 
 class Lifted(StrEnum):
@@ -205,12 +209,12 @@ def give_back(
         version=before.version + 1,
         games=before.games + taken.games,
         peak=max(before.peak, taken.peak, rating),
-        restarted=0,
+        restarted=taken.restarted,
     )
     change = entry(
         taken.pool,
         sanction.player_id,
-        Reason.RESET,
+        Reason.LIFT,
         (before, after),
         delta,
         policy,

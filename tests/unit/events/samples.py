@@ -119,6 +119,6 @@ def changes(draw: st.DrawFn) -> Change:
         title_after=draw(st.sampled_from(["First Dan", "Expert"])),
         policy=draw(policies),
         occurred_at=draw(times),
-        cause=draw(ids) if reason is Reason.RESET else None,
+        cause=draw(ids) if reason in {Reason.RESET, Reason.LIFT} else None,
         opponent_before=draw(_ratings) if game else None,
     )

@@ -12,6 +12,7 @@ from worker.events import (
     MATCH_FINISHED,
     MATCH_VOIDED,
     PLAYER_SANCTIONED,
+    SANCTION_LIFTED,
     Encoded,
     decode,
     encode_change,
@@ -22,7 +23,7 @@ from worker.events import (
 )
 from worker.policies import load_policies
 from worker.rating.book import Book
-from worker.rating.model import Change, EntriesClosed, Match, Notice, Rated, Sanction, Void
+from worker.rating.model import Change, EntriesClosed, Lift, Match, Notice, Rated, Sanction, Void
 from worker.rating.notices import policy_changed
 from worker.rating.sanctions import Sanctioned
 from worker.rating.signals import PlayedGame, boosting, farming, flagged, sandbagging, win_trading
@@ -54,6 +55,9 @@ class Story:
             case Sanction():
                 outcome = self.book.sanction(decoded.event)
                 assert isinstance(outcome, Sanctioned)
+            case Lift():
+                assert self.book.lift(decoded.event)
+                outcome = self.book.give_back(decoded.event)
             case EntriesClosed():
                 seeding = self.book.close_entries(decoded.event, {"foe-1": 1200.0})
                 assert isinstance(seeding, Seeding)
@@ -71,7 +75,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story() -> Story:
-    """A year with all that can happen to a player: games, a void, a fall below a floor, long absences, a reset."""
+    """A year with all that can happen to a player: games, a void, a fall below a floor, long absences, a reset and its lift."""
     story = Story()
     for number in range(16):
         story.play(number * 2, f"m-{number}", "ann", f"foe-{number}")
@@ -93,6 +97,8 @@ def story() -> Story:
         story.tell(ENTRIES_CLOSED, **closed, entrants=entrants)
     reset = {"sanction_id": "s-1", "player_id": "ann", "kind": "rating-reset", "starts_at": "2026-11-01T00:00:00Z"}
     story.tell(PLAYER_SANCTIONED, **reset, why="boosting", by="mod")
+    lift = {"sanction_id": "s-1", "player_id": "ann", "lifted_at": "2026-11-02T00:00:00Z"}
+    story.tell(SANCTION_LIFTED, **lift, why="appeal", by="mod")
     changed = policy_changed(load_policies().at("chess/standard", NOW))
     assert changed is not None
     story.notices.append(changed)
@@ -112,7 +118,7 @@ def fits(encoded: Encoded) -> dict[str, Any]:
 def test_every_change_of_the_core_fits_its_schema(story: Story) -> None:
     """Whatever the rules do to a player can be published, and each reason occurs here."""
     values = [fits(encode_change(change)) for change in story.changes]
-    assert {value["reason"] for value in values} == {"match", "floor", "void", "reset", "inactivity"}
+    assert {value["reason"] for value in values} == {"match", "floor", "void", "reset", "lift", "inactivity"}
     assert {name for value in values for name in value["adjusted"]} >= {"activity-boost", "floor"}
     assert len({value["event_id"] for value in values}) == len(values)
 

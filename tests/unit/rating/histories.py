@@ -228,17 +228,11 @@ class Ledger:
                 self._take(outcome.changes, outcome.notices)
 
     def _sanction(self, event: Sanction) -> None:
-        before = {pool: self.book.states.get((pool, event.player_id)) for pool in POOLS}
         outcome = self.book.sanction(event)
         assert isinstance(outcome, Sanctioned)
-        self._take(*outcome)
+        self._take(outcome.changes, outcome.notices)
         lift = self.waiting_lifts.pop(event.sanction_id, None)
-        taken = []
-        for change in outcome.changes:
-            state = before[change.pool]
-            if change.cause is not None and state is not None:
-                taken.append(Taken(change.pool, change.version, change.delta, state.games, state.peak))
-        self.imposed[event.sanction_id] = Imposed(event, lift.lifted_at if lift else None, tuple(taken))
+        self.imposed[event.sanction_id] = Imposed(event, lift.lifted_at if lift else None, outcome.taken)
 
     def _lift(self, event: Lift) -> None:
         outcome = self.book.lift(event)
@@ -247,7 +241,8 @@ class Ledger:
         elif outcome is Lifted.LIFTED:
             known = self.imposed[event.sanction_id]
             self.imposed[event.sanction_id] = known._replace(lifted_at=event.lifted_at)
-            self._take(*self.book.give_back(event))
+            given = self.book.give_back(event)
+            self._take(given.changes, given.notices)
 
 
 def played(events: list[Any], ledger: Ledger | None = None) -> Ledger:

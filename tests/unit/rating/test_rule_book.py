@@ -59,7 +59,7 @@ def test_every_change_says_why(events: list[Happening], swept: list[Sweep]) -> N
             assert (change.weight, change.factors) == (1.0, ())
         of_match = change.reason in {Reason.MATCH, Reason.FLOOR, Reason.VOID}
         assert (change.match_id is not None) == (change.opponent_id is not None) == of_match
-        assert (change.cause is not None) == (change.reason is Reason.RESET)
+        assert (change.cause is not None) == (change.reason in {Reason.RESET, Reason.LIFT})
 
 
 @thorough

@@ -215,7 +215,7 @@ def test_a_lifted_reset_gives_back_what_it_took() -> None:
     lifting = lift(verdict, after=2 * DAY)
     assert book.lift(lifting)
     (change,) = book.give_back(lifting).changes
-    assert (change.reason, change.cause, change.delta, change.games) == (Reason.RESET, "s", 600, 101)
+    assert (change.reason, change.cause, change.delta, change.games) == (Reason.LIFT, "s", 600, 101)
     assert change.occurred_at == NOON + 2 * DAY
     assert standing(book).rating == before.rating + gained
     assert (standing(book).games, standing(book).peak) == (before.games + 1, before.rating + gained)
@@ -262,7 +262,7 @@ def test_sanctions_may_be_entered() -> None:
     """A book that is told of sanctions, of what a reset took and of a waiting lift goes on as one that saw them."""
     book = open_book()
     suspension, reset, other = sanction("ann", SUSPENSION, name="1"), sanction("ann", RESET, name="2"), sanction("bob")
-    taken = Taken("shax", 90, -100.0, 40)
+    taken = Taken("shax", 90, -100.0, 40, 1500.0)
     book.put_sanctions("ann", [Imposed(suspension, NOON + DAY), Imposed(reset, taken=(taken,))])
     book.put_waiting_lift(lift(other))
     book.sanction(other)

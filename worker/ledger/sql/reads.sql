@@ -79,12 +79,17 @@ where l.rating_id = $1
 order by l.version;
 
 -- name: peak_before
--- The highest rating that counted before a version. What a void gives back was never played for, and a reset starts anew.
-select max(case l.reason when 'match' then greatest(l.before, l.after) when 'floor' then l.after when 'reset' then l.after end)
+-- The highest rating that counted before a version. What a void gives back was never played for, and a reset starts anew
+-- unless it was lifted by then.
+select max(case l.reason when 'match' then greatest(l.before, l.after) when 'floor' then l.after
+                         when 'reset' then l.after when 'lift' then l.after end)
 from ledger l
 where l.rating_id = $1 and l.version < $2
   and l.version >= coalesce(
-      (select max(r.version) from ledger r where r.rating_id = $1 and r.version < $2 and r.reason = 'reset'), 0
+      (select max(r.version) from ledger r
+       where r.rating_id = $1 and r.version < $2 and r.reason = 'reset'
+         and not exists (select from ledger x
+                         where x.rating_id = $1 and x.version < $2 and x.reason = 'lift' and x.cause = r.cause)), 0
   );
 
 -- name: earlier_pair_games

@@ -32,8 +32,14 @@ where m.match_id = any($1::text[]);
 select e.body from waiting_voids w join events e on e.event_id = 'void:' || w.match_id
 where w.match_id = any($1::text[]);
 
+-- name: lock_verdicts
+-- A sanction and its lift meet at their player, though two workers may have them at the same time: no row is there to
+-- lock yet. Two players of one hash wait for each other in vain, which harms nothing.
+select pg_advisory_xact_lock(hashtextextended('verdict:' || b.player_id, 0))
+from (select player_id from unnest($1::text[]) b(player_id) order by 1) b;
+
 -- name: sanctions_of
-select sanction_id, player_id, kind, starts_at, ends_at, pool, why, decided_by, lifted_at
+select sanction_id, player_id, kind, starts_at, ends_at, pool, why, decided_by, lifted_at, taken
 from sanctions where player_id = any($1::text[]) order by sanction_id;
 
 -- name: waiting_lifts
@@ -45,6 +51,13 @@ select p.name, b.player_id
 from unnest($1::text[]) b(player_id)
 cross join pools p
 join ratings r on r.pool_id = p.pool_id and r.player_id = b.player_id;
+
+-- name: pools_reset
+-- In which pools the resets that are lifted took something.
+select t.one ->> 0 as pool, s.player_id
+from sanctions s
+cross join jsonb_array_elements(s.taken) t(one)
+where s.sanction_id = any($1::text[]);
 
 -- name: void_matches
 update matches set voided = true where match_id = any($1::text[]);

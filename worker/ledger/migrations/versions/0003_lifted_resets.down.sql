@@ -1,0 +1,1 @@
+alter table sanctions drop column taken;
