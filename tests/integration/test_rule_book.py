@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from itertools import takewhile
+from typing import TYPE_CHECKING
 
 import orjson
 import pytest
 
 from tests.integration.test_ledger import apply, arrivals
 from tests.support.matches import START, stream
-from worker.events import decode
+from tests.support.stories import POLICIES, Happening, Sweep, Telling, story
+from worker.events import decode, encode_notice
+from worker.housekeeping.tasks import Inactivity
 from worker.ledger.ledger import Ledger
-from worker.ledger.values import Arrival, Origin
-from worker.policies import load_policies
-from worker.rating.book import Book
-from worker.rating.errors import LiftMismatchError, VoidMismatchError
+from worker.ledger.rounds import Done, Round
+from worker.ledger.values import Applied, Arrival, Origin
 from worker.rating.model import (
     Change,
     EntriesClosed,
     Lift,
     Match,
     Notice,
-    Rated,
+    Reason,
     Sanction,
     SanctionKind,
     Side,
@@ -31,16 +33,12 @@ from worker.rating.model import (
     TournamentOpened,
     Void,
 )
-from worker.rating.sanctions import Sanctioned
-from worker.rating.voids import Voided
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from worker.rating.model import Event
     from worker.settings import Settings
-
-POLICIES = load_policies(None, ())
 
 
 @pytest.fixture
@@ -51,120 +49,138 @@ async def ledger(settings: Settings) -> AsyncIterator[Ledger]:
     await opened.close()
 
 
-def story(seed: int, length: int = 140) -> list[Event]:
-    """Make a stream of matches with voids, verdicts and long absences between them, some early and some late."""
+@pytest.mark.parametrize("sweeps", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+async def test_any_cut_and_any_redelivery_is_as_one_event_at_a_time(ledger: Ledger, seed: int, sweeps: bool) -> None:
+    """Ratings, ledger, reasons, changes and notices don't depend on how the stream is cut or what comes again."""
     chance = random.Random(seed)
-    matches = stream(length, players=7, seed=seed)
-    events: list[Event] = []
-    gap = timedelta()
-    for number, match in enumerate(matches):
-        if chance.random() < 0.02:
-            gap += timedelta(days=chance.choice((40, 100, 200, 400)))
-        at = match.finished_at + gap
-        events.append(match._replace(finished_at=at - timedelta(minutes=chance.choice((0, 0, 0, 90)))))
-        if chance.random() < 0.15:
-            voided = matches[min(length - 1, max(0, number + chance.choice((-9, -3, 0, 4))))]
-            players = (voided.sides[0].id, voided.sides[1].id)
-            if chance.random() < 0.1:
-                players = ("p0", "stranger")
-            events.append(Void(voided.match_id, voided.pool, players, at, "collusion", "ref"))
-        if chance.random() < 0.08:
-            events.append(
-                Sanction(
-                    f"s{number}",
-                    f"p{chance.randrange(7)}",
-                    chance.choice(list(SanctionKind)),
-                    at - timedelta(minutes=chance.choice((0, 30))),
-                    None,
-                    chance.choice((None, "yi", "shax")),
-                    "cheating",
-                    "ref",
-                )
-            )
-        if chance.random() < 0.08:
-            events.append(Lift(f"s{chance.randrange(length)}", f"p{chance.randrange(7)}", at, "appeal", "ref"))
-    seen: set[tuple[type, str]] = set()
-    once: list[Event] = []
-    for event in events:
-        key = (type(event), event[0])
-        if key not in seen:
-            seen.add(key)
-            once.append(event._replace(ends_at=None) if isinstance(event, Sanction) else event)
-    return once
+    happenings = story(seed, sweeps=sweeps)
+    telling = Telling()
+    found: list[Change] = []
+    told: list[Notice] = []
+    sent: list[Arrival] = []
+    while happenings:
+        stretch = events_of(list(takewhile(lambda happening: not isinstance(happening, Sweep), happenings)))
+        happenings = happenings[len(stretch) :]
+        for event in stretch:
+            telling.tell(event)
+        batch = arrivals(stretch, first_offset=len(sent))
+        for new in await in_pieces(ledger, chance, sent, batch):
+            if isinstance(new, Change):
+                found.append(new)
+            else:
+                told.append(new)
+        if happenings:
+            sweep = happenings.pop(0)
+            assert isinstance(sweep, Sweep)
+            swept = await swept_by(ledger, sweep)
+            known = len(telling.changes)
+            telling.tell(sweep)
+            assert sorted(swept.changes, key=repr) == sorted(telling.changes[known:], key=repr)
+            found += telling.changes[known:]  # those of a sweep come in the order of rating_id
+            told += swept.notices
+    assert found == telling.changes
+    assert sorted(map(encode_notice, told)) == sorted(map(encode_notice, telling.notices))
+    await agrees(ledger, telling)
 
 
-def by_the_book(events: list[Event]) -> tuple[Book, list[Change], dict[str, str]]:
-    """Apply the events to a book, one at a time: what every ledger has to agree with."""
-    book = Book(POLICIES)
-    changes: list[Change] = []
-    unrated: dict[str, str] = {}
-    for event in events:
-        try:
-            match event:
-                case Match():
-                    outcome = book.rate(event)
-                    if isinstance(outcome, Rated):
-                        changes += outcome.changes
-                    else:
-                        unrated[event.match_id] = outcome.reason
-                case Void():
-                    reversal = book.void(event)
-                    changes += reversal.changes if isinstance(reversal, Voided) else ()
-                case Sanction():
-                    verdict = book.sanction(event)
-                    changes += verdict.changes if isinstance(verdict, Sanctioned) else ()
-                case Lift():
-                    if book.lift(event):
-                        changes += book.give_back(event).changes
-        except (VoidMismatchError, LiftMismatchError):
-            continue
-    return book, changes, unrated
+def events_of(happenings: list[Happening]) -> list[Event]:
+    """Give what comes by Kafka."""
+    return [happening for happening in happenings if not isinstance(happening, Sweep)]
 
 
-@pytest.mark.parametrize("seed", range(6))
-async def test_any_cut_and_any_redelivery_is_as_one_event_at_a_time(ledger: Ledger, seed: int) -> None:
-    """Ratings, ledger, reasons and published changes don't depend on how the stream is cut or what comes again."""
-    chance = random.Random(seed)
-    events = story(seed)
-    book, expected, unrated = by_the_book(events)
-    batch = arrivals(events)
-    changes: list[Any] = []
-    done = 0
-    while done < len(batch):
-        again = batch[max(0, done - chance.choice((0, 0, 5))) : done]
+async def in_pieces(
+    ledger: Ledger, chance: random.Random, sent: list[Arrival], batch: list[Arrival]
+) -> list[Change | Notice]:
+    """Apply a batch cut at random, with some of what was sent before delivered again; give what is new of it."""
+    published: list[Change | Notice] = []
+    while batch:
+        again = sent[max(0, len(sent) - chance.choice((0, 0, 5))) :]
         repeated = (await apply(ledger, again)).publications
         size = chance.choice((1, 2, 9, 40))
+        piece, batch = batch[:size], batch[size:]
         if chance.random() < 0.5:  # what comes again comes with what is new
-            applied = await apply(ledger, [*again, *batch[done : done + size]])
-            assert applied.publications[: len(repeated)] == repeated
-            new = applied.publications[len(repeated) :]
+            new = (await apply(ledger, [*again, *piece])).publications
+            for one in repeated:
+                new.remove(one)
         else:
-            new = (await apply(ledger, batch[done : done + size])).publications
-        changes += [what for what, _ in new if isinstance(what, Change)]
-        done += size
-    assert changes == expected
+            new = (await apply(ledger, piece)).publications
+        published += [what for what, _ in new]
+        sent += piece
+    return published
+
+
+async def swept_by(ledger: Ledger, sweep: Sweep) -> Done:
+    """Let housekeeping sweep as of a time, whole."""
+    async with ledger.pool.acquire() as connection, connection.transaction():
+        round_ = Round(connection, ledger, "sweepers")
+        task = Inactivity(POLICIES)
+        await connection.execute("delete from progress")  # a sweep a day is enough for it, and not for this test
+        done = await task.piece(round_, sweep.at)
+        assert done is not None
+        assert done.position["done"]
+        _, told = await round_.record(task.name, done)
+        notices = [publication.what for publication in told if isinstance(publication.what, Notice)]
+        return replace(done, notices=notices)
+
+
+async def agrees(ledger: Ledger, telling: Telling) -> None:
+    """Compare all that is stored with a book that was told one event at a time."""
     async with ledger.pool.acquire() as connection:
         rows = await connection.fetch("select match_id, unrated_reason from matches where unrated_reason is not null")
-        assert {row[0]: row[1] for row in rows} == unrated
+        assert {row[0]: row[1] for row in rows} == telling.unrated
         rows = await connection.fetch("select p.name as pool, r.* from ratings r join pools p using (pool_id)")
-    for row in rows:
-        state = book.states.get((row["pool"], row["player_id"]))
-        if state is not None:
-            assert {name: row[name] for name in state._fields} == state._asdict()
+        entries = await connection.fetch(
+            "select p.name, r.player_id, l.version, l.before, l.after, l.reason from ledger l join ratings r using "
+            "(rating_id) join pools p using (pool_id) order by entry_id"
+        )
+    stored = {(row["pool"], row["player_id"]): row for row in rows}
+    assert telling.book.states.keys() <= stored.keys()
+    for player, state in telling.book.states.items():
+        assert {name: stored[player][name] for name in state._fields} == state._asdict()
+    said = [(c.pool, c.player_id, c.version, c.before, c.after, c.reason) for c in telling.changes]
+    assert sorted(map(tuple, entries)) == sorted(said)
+
+
+def test_the_stories_tell_of_everything() -> None:
+    """Each reason of a change, each notice of a sweep or a cup, each reason not to rate and a refusal of each kind."""
+    tellings = [Telling() for _ in range(20)]
+    for seed, telling in enumerate(tellings):
+        for happening in story(seed, sweeps=True):
+            telling.tell(happening)
+    assert {change.reason for telling in tellings for change in telling.changes} == set(Reason) - {Reason.FLOOR}
+    assert {notice.kind for telling in tellings for notice in telling.notices} == {
+        "player-inactive",
+        "tournament-seeded",
+    }
+    reasons = {reason for telling in tellings for reason in telling.unrated.values()}
+    assert reasons >= {"voided", "unverified", "suspended", "tournament-banned", "tournament-provisional", "casual"}
+    assert {type(event) for telling in tellings for event in telling.refused} >= {Void, Lift, EntriesClosed}
 
 
 async def test_a_whole_stream_again_publishes_the_same_again(ledger: Ledger) -> None:
     """Delivered again from the start, every change and notice is published again as it was, and nothing changes."""
-    batch = arrivals(story(11))
+    batch = arrivals(events_of(story(11)))
     first = await apply(ledger, batch)
     again = await apply(ledger, batch)
     refused = len(first.refusals)
     assert again.redelivered == len(batch) - refused
     assert sorted(again.publications, key=repr) == sorted(first.publications, key=repr)
-    for kind in (Change, Notice):  # each kind has a topic of its own, and keeps its order there
-        assert [one for one in again.publications if isinstance(one.what, kind)] == [
-            one for one in first.publications if isinstance(one.what, kind)
-        ]
+    assert of_changes(again) == of_changes(first)
+    subjects = {what.subject for what, _ in first.publications if isinstance(what, Notice)}
+    assert subjects
+    for subject in subjects:
+        assert of_subject(again, subject) == of_subject(first, subject)
+
+
+def of_changes(applied: Applied) -> list[Change]:
+    """Give the changes that are published, in order."""
+    return [what for what, _ in applied.publications if isinstance(what, Change)]
+
+
+def of_subject(applied: Applied, subject: str) -> list[Notice]:
+    """Give what is published of one subject: that has one key, and keeps its order."""
+    return [what for what, _ in applied.publications if isinstance(what, Notice) and what.subject == subject]
 
 
 async def test_a_void_gives_back_what_the_match_took(ledger: Ledger) -> None:

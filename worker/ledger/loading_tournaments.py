@@ -11,6 +11,7 @@ from worker.rating.tournaments import Tournament
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from asyncpg.pool import PoolConnectionProxy
 
@@ -27,7 +28,7 @@ async def load_tournaments(
     """Enter the tournaments that are known.
 
     Returns:
-        Of the entries that the batch closes, the best rating that entrants have had in the time that the policy
+        Of the entries that the batch closes, the best rating that is recorded of entrants in the time that the policy
         protects, by tournament and player; who did not move in it is not named.
     """
     named = {
@@ -46,10 +47,16 @@ async def load_tournaments(
         book.put_tournament(tournament_id, Tournament(pool, closed, refusals))
     bests: dict[str, dict[str, float]] = {}
     for event in events:
-        if isinstance(event, EntriesClosed):
-            rule = policies.at(event.pool, event.closed_at).tournaments
-            if rule is not None and rule.protection_days is not None:
-                since = event.closed_at - timedelta(days=rule.protection_days)
-                rows = await connection.fetch(_SQL["best_ratings"], event.pool, list(event.entrants), since)
-                bests[event.tournament_id] = dict(map(tuple, rows))
+        if isinstance(event, EntriesClosed) and (since := protected_since(policies, event)) is not None:
+            entrants, until = list(event.entrants), event.closed_at
+            rows = await connection.fetch(_SQL["best_ratings"], event.pool, entrants, since, until)
+            bests[event.tournament_id] = dict(map(tuple, rows))
     return bests
+
+
+def protected_since(policies: PolicySet, event: EntriesClosed) -> datetime | None:
+    """Tell from when on a best rating counts for the seeds; None where the policy seeds by current ratings alone."""
+    rule = policies.at(event.pool, event.closed_at).tournaments
+    if rule is None or rule.protection_days is None:
+        return None
+    return event.closed_at - timedelta(days=rule.protection_days)

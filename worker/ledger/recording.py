@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from worker.events import Reject
+from worker.ledger.loading_tournaments import protected_since
 from worker.ledger.rows import (
     EntryRow,
     EventRow,
@@ -21,6 +22,7 @@ from worker.ledger.values import Applied, Arrival, Publication, Refusal
 from worker.ledger.writing import Rows
 from worker.rating.errors import LiftMismatchError, TournamentMismatchError, VoidMismatchError
 from worker.rating.model import (
+    Change,
     EntriesClosed,
     Lift,
     Match,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
     from worker.ledger.loading import Loaded, Player
     from worker.ledger.references import References
-    from worker.rating.model import Change, Event, Side
+    from worker.rating.model import Event, Side
     from worker.rating.policy import Policy
     from worker.rating.policy_set import PolicySet
 
@@ -169,7 +171,7 @@ class Recorder:
         self._record_event(arrival, lift, given.changes, given.notices)
 
     def _record_entries(self, arrival: Arrival, event: EntriesClosed) -> None:
-        seeding = self._book.close_entries(event, self._loaded.bests.get(event.tournament_id, {}))
+        seeding = self._book.close_entries(event, self._bests(event))
         row = TournamentRow(event.tournament_id, event.pool, closed_at=event.closed_at)
         if isinstance(seeding, Repeated):
             self._record_tournament(arrival, event, row)
@@ -182,6 +184,18 @@ class Recorder:
             EntryRow(event.tournament_id, one.player_id, refused=one.reason) for one in seeding.refused
         ]
         self._record_tournament(arrival, event, row, [seeding.notice])
+
+    def _bests(self, event: EntriesClosed) -> Mapping[str, float]:
+        """Give the best ratings of the time that counts for the seeds: what is recorded, and what this batch gave."""
+        bests = dict(self._loaded.bests.get(event.tournament_id, {}))
+        since = protected_since(self._policies, event)
+        if since is not None:
+            for change, _ in self._applied.publications:
+                if isinstance(change, Change) and change.pool == event.pool:
+                    player = change.player_id
+                    if since <= change.occurred_at <= event.closed_at:
+                        bests[player] = max(bests.get(player, change.before), change.before, change.after)
+        return bests
 
     def _record_tournament(
         self, arrival: Arrival, event: Event, row: TournamentRow, notices: Sequence[Notice] = ()

@@ -97,7 +97,7 @@ select r.player_id, greatest(max(l.before), max(l.after))
 from pools p
 join ratings r using (pool_id)
 join ledger l using (rating_id)
-where p.name = $1 and r.player_id = any($2::text[]) and l.occurred_at >= $3
+where p.name = $1 and r.player_id = any($2::text[]) and l.occurred_at between $3 and $4
 group by r.player_id;
 
 -- name: keep_tournament
