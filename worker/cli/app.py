@@ -14,17 +14,23 @@ from typer.core import TyperGroup
 from worker import __version__
 from worker.cli.exits import MEANINGS
 
-_EXIT_CODES = "\n\n".join(["Exit codes:", *(f"{code.value}: {meaning}" for code, meaning in MEANINGS.items())])
+_EXIT_CODES = "\n\n".join(["Exit codes:", *(f"- {code.value}: {meaning}" for code, meaning in MEANINGS.items())])
 _OPTIONS = {"help_option_names": ["-h", "--help"]}
+_STYLE: dict[str, Any] = {
+    "context_settings": _OPTIONS,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": "markdown",  # which fills paragraphs to the terminal's width
+}
 
 
 class _Where(NamedTuple):
     panel: str
     module: str
-    function: str
+    name: str
 
 
-_WORK, _SETUP, _LOOK, _TRY = "The worker", "Before it starts", "Looking at ratings", "Trying things out"
+_WORK, _SETUP, _LOOK = "The worker", "Before it starts", "Looking at ratings"
+_RULES, _TRY = "Rules and verdicts", "Trying things out"
 _COMMANDS = {
     "run": _Where(_WORK, "serve", "run_worker"),
     "migrate": _Where(_SETUP, "migrate", "migrate_database"),
@@ -34,6 +40,7 @@ _COMMANDS = {
     "leaderboard": _Where(_LOOK, "look", "leaderboard"),
     "player": _Where(_LOOK, "look", "player"),
     "explain": _Where(_LOOK, "look", "explain_match"),
+    "policy": _Where(_RULES, "policy", "policy"),
     "rate": _Where(_TRY, "rate", "rate"),
     "produce": _Where(_TRY, "produce", "produce"),
     "demo": _Where(_TRY, "demo", "demo"),
@@ -49,19 +56,17 @@ class _Commands(TyperGroup):
         where = _COMMANDS.get(name)
         if where is None:
             return None
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_OPTIONS)
-        function = getattr(import_module(f"worker.cli.{where.module}"), where.function)
-        alone.command(name, rich_help_panel=where.panel)(function)
+        found = getattr(import_module(f"worker.cli.{where.module}"), where.name)
+        if isinstance(found, typer.Typer):  # a group of commands
+            alone = typer.Typer(**_STYLE)
+            alone.add_typer(found, name=name, rich_help_panel=where.panel, context_settings=_OPTIONS)
+            return typer.main.get_group(alone).commands[name]
+        alone = typer.Typer(add_completion=False, **_STYLE)
+        alone.command(name, rich_help_panel=where.panel)(found)
         return typer.main.get_command(alone)
 
 
-app = typer.Typer(
-    cls=_Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings=_OPTIONS,
-    epilog=_EXIT_CODES,
-)
+app = typer.Typer(cls=_Commands, no_args_is_help=True, epilog=_EXIT_CODES, **_STYLE)
 
 
 def _version(wanted: bool) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _WIDE = 200  # for output that no terminal cuts: a pipe or a file gets whole rows
-_ASCII = str.maketrans({"−": "-", "–": "-", "×": "x", "“": '"', "”": '"', "’": "'", "…": "...", "→": "->"})
+_ASCII = str.maketrans({"−": "-", "–": "-", "×": "x", "“": '"', "”": '"', "’": "'", "…": "...", "→": "->", "•": "*"})
 _STATUS_EVERY_S = 10.0
 
 

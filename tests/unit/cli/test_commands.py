@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
-    *("run", "migrate", "topics", "check", "settings", "leaderboard", "player", "explain"),
+    *("run", "migrate", "topics", "check", "settings", "leaderboard", "player", "explain", "policy"),
     *("rate", "produce", "demo", "dev"),
 )
 
@@ -52,14 +52,16 @@ def in_a_process(*arguments: str, **environment: str) -> subprocess.CompletedPro
     )
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_explains_itself(cli: Cli, name: str) -> None:
-    """--help and -h say what a command does and end well."""
-    ended = cli(name, "--help")
+@pytest.mark.parametrize("name", [*COMMANDS, "policy list", "policy show", "policy diff"])
+def test_every_command_explains_itself(cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """--help and -h say what a command does, in whole sentences that fit into a terminal, and end well."""
+    monkeypatch.setenv("COLUMNS", "80")
+    ended = cli(*name.split(), "--help")
     assert ended.code == 0
-    assert "Usage: " in ended.out
+    assert f"Usage: rating-worker {name}" in ended.out.replace("Usage: root", "Usage: rating-worker")
     assert len(ended.out.splitlines()) > 8
-    assert cli(name, "-h").out == ended.out
+    assert [line for line in ended.out.splitlines() if len(line) > 80] == []
+    assert cli(*name.split(), "-h").out == ended.out
 
 
 def test_help_lists_every_command_and_every_code(cli: Cli) -> None:
@@ -67,7 +69,8 @@ def test_help_lists_every_command_and_every_code(cli: Cli) -> None:
     shown = cli("--help").out
     flat = " ".join(shown.split())
     assert [name for name in COMMANDS if f" {name} " not in flat] == []
-    assert [code for code, meaning in MEANINGS.items() if f"{code.value}: {meaning}" not in flat] == []
+    plain = {code: meaning.replace("`", "") for code, meaning in MEANINGS.items()}
+    assert [code for code, meaning in plain.items() if f"{code.value}: {meaning}" not in flat] == []
     assert (cli().out + cli().err).strip() == shown.strip()
 
 

@@ -19,12 +19,14 @@ from worker.ledger.reads.players import (
     pools,
     standings,
 )
+from worker.ledger.reads.policies import RegisteredPolicy, registered_policies
 
 __all__ = [
     "TOP",
     "Cursor",
     "MatchRecord",
     "Page",
+    "RegisteredPolicy",
     "SideRecord",
     "Standing",
     "Step",
@@ -35,5 +37,6 @@ __all__ = [
     "outcomes",
     "policies",
     "pools",
+    "registered_policies",
     "standings",
 ]
