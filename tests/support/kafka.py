@@ -12,7 +12,7 @@ from tests.support.waiting import until
 from worker.events import encode_match, pair_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from worker.rating.model import Match
     from worker.settings import Settings
@@ -44,8 +44,8 @@ def record_of(match: Match) -> Raw:
     return Raw(pair_key(match.pool, *(side.id for side in match.sides)), encode_match(match))
 
 
-async def produce(settings: Settings, records: Iterable[Raw]) -> int:
-    """Send records to the match topic; gives how many, once all are acknowledged."""
+async def produce(settings: Settings, records: Iterable[Raw], topic: str | None = None) -> int:
+    """Send records to the match topic, or to another; gives how many, once all are acknowledged."""
 
     def send() -> int:
         errors: list[Any] = []
@@ -63,7 +63,7 @@ async def produce(settings: Settings, records: Iterable[Raw]) -> int:
         for record in records:
             placed: dict[str, Any] = {} if record.partition < 0 else {"partition": record.partition}
             producer.produce(
-                settings.match_topic,
+                topic or settings.match_topic,
                 value=record.value,
                 key=record.key,
                 headers=list(record.headers),
@@ -126,8 +126,8 @@ def _headers(message: Any) -> tuple[tuple[str, bytes], ...]:
     return tuple(message.headers() or ())
 
 
-async def until_all_committed(settings: Settings, timeout_s: float = 120) -> None:
-    """Wait until the worker's group has committed every record of the match topic.
+async def until_all_committed(settings: Settings, timeout_s: float = 120, topics: Sequence[str] = ()) -> None:
+    """Wait until the worker's group has committed every record of the match topic, or of other topics.
 
     The end of a partition is its high watermark; where the topic was written by transactions it would include markers,
     which these tests' producers don't write.
@@ -136,12 +136,15 @@ async def until_all_committed(settings: Settings, timeout_s: float = 120) -> Non
     def behind() -> int:
         consumer = Consumer({"bootstrap.servers": settings.kafka_bootstrap, "group.id": settings.consumer_group})
         try:
-            topic = settings.match_topic
-            numbers = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions
-            committed = consumer.committed([TopicPartition(topic, number) for number in numbers], timeout=_TIMEOUT_S)
+            known = consumer.list_topics(timeout=_TIMEOUT_S).topics
+            all_of_them = [
+                TopicPartition(topic, number)
+                for topic in topics or (settings.match_topic,)
+                for number in known[topic].partitions
+            ]
             left = 0
-            for at in committed:
-                _low, end = consumer.get_watermark_offsets(TopicPartition(topic, at.partition), timeout=_TIMEOUT_S)
+            for at in consumer.committed(all_of_them, timeout=_TIMEOUT_S):
+                _low, end = consumer.get_watermark_offsets(TopicPartition(at.topic, at.partition), timeout=_TIMEOUT_S)
                 left += end - max(at.offset, 0)
             return left
         finally:

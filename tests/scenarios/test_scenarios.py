@@ -1,0 +1,90 @@
+"""Every scenario of the Markdown files in this folder, on real Kafka and real Postgres; see README.md there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.scenarios.comparing import differences
+from tests.scenarios.events import Sent
+from tests.scenarios.facts import broken_facts
+from tests.scenarios.reading import ScenarioError, read
+from tests.scenarios.running import Prepared, arenas, play, prepare
+from worker.events import validator
+
+if TYPE_CHECKING:
+    from deploy.local import Stack
+    from tests.scenarios.collecting import Played
+
+FOLDER = Path(__file__).parent
+FILES = [file for file in sorted(FOLDER.glob("*.md")) if file.name != "README.md"]
+
+
+def scenarios() -> list[Any]:
+    """Give every scenario, ready to run; in place of one that can't be read, what is wrong with it."""
+    found: list[Any] = []
+    for file in FILES:
+        try:
+            written = read(file)
+        except ScenarioError as error:
+            found.append(pytest.param(error, id=file.stem))
+            continue
+        for scenario in written:
+            fault = scenario.setting("Known fault")
+            marks = [] if fault is None else [pytest.mark.xfail(reason=fault, raises=pytest.fail.Exception)]
+            ready: Prepared | ScenarioError
+            try:
+                ready = prepare(scenario)
+            except ScenarioError as error:
+                ready = error
+            found.append(pytest.param(ready, id=str(scenario), marks=marks))
+    return found
+
+
+@pytest.fixture(scope="module")
+async def played(request: pytest.FixtureRequest, stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """What came out of the scenarios that are asked for, played together."""
+    asked = [item.callspec.params.get("scenario") for item in request.session.items if hasattr(item, "callspec")]
+    together = [
+        await play(stack, arena, tmp_path_factory.mktemp("arena"))
+        for arena in arenas([one for one in asked if isinstance(one, Prepared)])
+    ]
+    whole = together[0]
+    for other in together[1:]:
+        whole.outcomes |= other.outcomes
+        whole.stray += other.stray
+    return whole
+
+
+@pytest.mark.parametrize("scenario", scenarios())
+async def test_scenario(scenario: Prepared | ScenarioError, played: Played) -> None:
+    """What comes out of the events of a scenario is what its tables say."""
+    if isinstance(scenario, ScenarioError):
+        raise scenario
+    outcome = played.outcomes[scenario.scenario.prefix]
+    found = differences(scenario.scenario, scenario.story.clock, outcome)
+    broken = "\n".join(broken_facts(outcome.events))
+    if found or broken:
+        pytest.fail(f"{scenario}\n\n{found or broken}", pytrace=False)
+
+
+@pytest.mark.parametrize("scenario", scenarios())
+def test_events_are_what_the_contract_allows(scenario: Prepared | ScenarioError) -> None:
+    """What the scenarios send are events as schemas/ describes them, but for those whose dead letters they name."""
+    if isinstance(scenario, ScenarioError):
+        raise scenario
+    refused = (
+        {row.cells.get("id") for row in scenario.scenario.tables["Dead letters"].rows}
+        if ("Dead letters" in scenario.scenario.tables)
+        else set()
+    )
+    for step in scenario.story.steps:
+        if isinstance(step, Sent) and step.event is not None and step.row not in refused:
+            validator(step.event).validate(step.record.json())
+
+
+async def test_nothing_comes_out_that_no_scenario_asked_for(played: Played) -> None:
+    """Every record on the output topics belongs to a scenario."""
+    assert played.stray == []
