@@ -66,7 +66,7 @@ async def test_leaderboard(ready: Settings) -> None:
     rows = await sql(
         ready,
         "select json_agg(json_build_object('player_id', player_id, 'rating', rating, 'wins', wins) "
-        "order by rating desc, rating_id) from ratings where not provisional",
+        "order by rating desc, rating_id desc) from ratings where not provisional",
     )
     expected = json.loads(rows)
     board = (await cli(ready, "leaderboard", "yi", "--json")).json()

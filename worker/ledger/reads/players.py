@@ -53,7 +53,7 @@ class Cursor(NamedTuple):
         return cursor
 
 
-TOP = Cursor(math.inf, 0, 0)
+TOP = Cursor(math.inf, 2**63 - 1, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ select name from pools order by name;
 select pool_id from pools where name = $1;
 
 -- name: leaderboard_page
--- The page after a place in the order (rating desc, rating_id). It goes straight down ratings_leaderboard: the pool's
+-- The page after a place in the order (rating desc, rating_id desc). It goes straight down ratings_leaderboard: the pool's
 -- id must come in as a value, not by a join with its name, or Postgres sorts the whole pool. Who is on it is what the
 -- view `leaderboard` says.
 select r.rating_id, r.player_id, r.rating, r.title, r.games, r.wins, r.draws, r.losses, r.last_played_at, r.version,
        r.peak, r.provisional, r.inactive, r.requalify
 from ratings r
 where not r.provisional and not r.inactive and r.requalify = 0
-  and r.pool_id = $1 and r.rating <= $2 and (r.rating < $2 or r.rating_id > $3)
+  and r.pool_id = $1 and (r.rating, r.rating_id) < ($2::double precision, $3::bigint)
   and not exists (
       select from sanctions s
       where s.player_id = r.player_id
@@ -24,7 +24,7 @@ where not r.provisional and not r.inactive and r.requalify = 0
         and (s.ends_at is null or s.ends_at > now())
         and (s.lifted_at is null or s.lifted_at > now())
   )
-order by r.rating desc, r.rating_id
+order by r.rating desc, r.rating_id desc
 limit $5;
 
 -- name: standings

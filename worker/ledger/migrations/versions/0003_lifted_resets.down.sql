@@ -1,1 +1,0 @@
-alter table sanctions drop column taken;
