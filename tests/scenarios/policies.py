@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SHIPPED = files("worker.policies")
 OWN = Path(__file__).parent / "policies"
-OWN_SETTINGS = ("Policy", "Starting rating", "Without")
+OWN_SETTINGS = ("Policy", "Starting rating", "Without", "With")
 GIVEN_ANEW = ("name", "version", "valid_from", "reason")
 
 _LATER = re.compile(r"from (.+) (\d+)")
@@ -114,7 +114,7 @@ def _versions(scenario: Scenario) -> Iterator[Version]:
         start = next((rating for at, rating in reversed(starts) if _order(at) <= _order(since)), None)
         keys = (*without, *GIVEN_ANEW, *(() if start is None else ("start",)))
         text = _without(version.text, keys)
-        text = text if start is None else f"start = {start}\n{text}"
+        text = "".join(f"{line}\n" for line in (scenario.setting("With"), start and f"start = {start}") if line) + text
         yield version._replace(valid_from=since, text=text, reason=version.reason or "new players start elsewhere")
 
 
