@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _PLAIN = "PLAINTEXT"
 _CONTROLLER = "CONTROLLER"
 _PROPERTIES = "server.properties"
+_SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 _DEFAULTS = {
     "process.roles": "broker,controller",
@@ -53,6 +54,8 @@ class Kafka(Server):
             each has a port of its own, see `address`.
         data: a folder that stays; without one, a temporary folder.
         jvm_options: options for the broker's JVM; among equals the last counts.
+        scram_users: name to password of those who may log in by SCRAM, where a listener takes it. For made-up users
+            alone: the passwords are on a command line for a moment.
     """
 
     name = "Kafka"
@@ -64,11 +67,13 @@ class Kafka(Server):
         listeners: Mapping[str, str] | None = None,
         data: Path | None = None,
         jvm_options: Sequence[str] = (),
+        scram_users: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(data)
         self._settings = _DEFAULTS | dict(settings or {})
         self._protocols = {_PLAIN: _PLAIN, **(listeners or {}), _CONTROLLER: _PLAIN}
         self._jvm_options = ("-Xms256m", "-Xmx512m", *jvm_options)
+        self._scram_users = dict(scram_users or {})
         self._ports: dict[str, Port] = {}
         self._classpath: list[Path] = []
 
@@ -92,7 +97,12 @@ class Kafka(Server):
         (process.folder / _PROPERTIES).write_text(self._properties())
         if not (process.folder / "data" / "meta.properties").exists():
             tool = ("kafka.tools.StorageTool", "format", "--cluster-id", _cluster_id(), "--config", _PROPERTIES)
-            process.run(jvm.command(self._classpath, "-XX:TieredStopAtLevel=1", *tool), jvm.ENVIRONMENT)
+            users = [
+                f"--add-scram={mechanism}=[name={name},password={password}]"
+                for name, password in self._scram_users.items()
+                for mechanism in _SCRAM
+            ]
+            process.run(jvm.command(self._classpath, "-XX:TieredStopAtLevel=1", *tool, *users), jvm.ENVIRONMENT)
 
     def _properties(self) -> str:
         """The text of the properties file; what the caller set wins over what is worked out here."""

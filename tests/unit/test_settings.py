@@ -89,6 +89,12 @@ def test_frozen() -> None:
         ("log_format", "xml", "one of auto, json, console"),
         ("log_level", "loud", "one of debug, info, warning, error"),
         ("pools_file", "/no/such/file", "a file that exists"),
+        ("kafka_security_protocol", "TLS", "one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        ("kafka_sasl_mechanism", "GSSAPI", "one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER"),
+        ("kafka_ca_file", "/no/such/file", "a file that exists"),
+        ("kafka_sasl_user", "u" * 1001, "text of 1 to 1000 characters"),
+        ("kafka_oauth_token_url", "http://id/", "an https:// URL without a login in it; http:// on this machine"),
+        ("kafka_oauth_token_url", "https://a:b@id", "an https:// URL without a login in it; http:// on this machine"),
         ("policy_files", "/no/such/file", "files that exist, separated by commas"),
     ],
 )
@@ -108,6 +114,7 @@ def test_all_faults_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(fault(match_topic="a b").splitlines()) == 5
 
 
+SASL = {"kafka_security_protocol": "SASL_SSL"}
 BROKEN: list[dict[str, Any]] = [
     {"session_timeout_ms": 60_000},
     {"idle_in_transaction_timeout_ms": 15_000},
@@ -119,6 +126,15 @@ BROKEN: list[dict[str, Any]] = [
     {"shutdown_timeout_s": 15},
     {"rating_topic": "match-events"},
     {"static_membership": True},
+    {"kafka_ca_file": __file__},
+    {"kafka_security_protocol": "SSL", "kafka_key_file": __file__},
+    {"kafka_security_protocol": "SASL_SSL"},
+    SASL | {"kafka_sasl_mechanism": "PLAIN", "kafka_sasl_user": "u"},
+    {"kafka_sasl_user": "u"},
+    SASL | {"kafka_sasl_mechanism": "OAUTHBEARER"},
+    SASL | {"kafka_sasl_mechanism": "OAUTHBEARER", "kafka_oauth_token_url": "https://id/token"},
+    {"kafka_oauth_token_file": __file__},
+    SASL | {"kafka_sasl_mechanism": "OAUTHBEARER", "kafka_oauth_token_file": __file__, "kafka_oauth_scope": "s"},
 ]
 
 
@@ -128,7 +144,8 @@ def test_settings_must_fit_together(overrides: dict[str, Any], rule: Any) -> Non
     [line] = fault(**overrides).splitlines()[1:]
     assert line.endswith(rule.text)
     for field in rule.fields:
-        assert f"RATING_{field.upper()}=" in line
+        if overrides.get(field, Settings.model_fields[field].get_default()) is not None:
+            assert f"RATING_{field.upper()}=" in line
 
 
 def test_static_membership_works_with_an_id() -> None:
@@ -185,7 +202,7 @@ def test_the_table_has_every_setting_with_default_and_meaning() -> None:
     for row, field in zip(rows, Settings.model_fields, strict=True):
         variable, default, allowed, meaning = (cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1])
         assert variable == f"`RATING_{field.upper()}`"
-        assert default or field in {"pools_file", "policy_files"}
+        assert default or Settings.model_fields[field].default in {None, ()}
         assert allowed
         assert meaning.endswith(".")
     assert "| `RATING_STATIC_MEMBERSHIP` | `false` | true or false |" in settings_table()

@@ -12,6 +12,7 @@ from worker.cli.reaching import described
 from worker.cli.topic_facts import TopicFact, topic_facts
 from worker.settings import Delivery
 from worker.stream import client
+from worker.stream.errors import StreamAwayError, StreamSetupError
 from worker.stream.topics import wanted
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from worker.settings import Settings
 
-_AWAY: tuple[type[Exception], ...] = (KafkaError, OSError, TimeoutError)
+_AWAY: tuple[type[Exception], ...] = (KafkaError, StreamAwayError, OSError, TimeoutError)
 _TRANSACTIONS = "transactions"
 _HEADERS_BYTES = 16 * 1024
 """Room for the headers that a dead letter gets on top of the record: ten, the longest of some 4,000 bytes."""
@@ -32,18 +33,17 @@ _COMPACT = "compact"
 async def check_kafka(settings: Settings) -> list[Finding]:
     """Look at the brokers and the topics."""
     try:
-        async with asyncio.timeout(2 * settings.kafka_request_timeout_s):
+        async with asyncio.timeout(3 * settings.kafka_request_timeout_s):
             facts = await topic_facts(settings, configured=True)
+    except StreamSetupError as error:
+        return _without_brokers(settings, described(error), "as it says")
     except _AWAY as error:
-        return [
-            Finding.wrong(
-                "Kafka",
-                f"{settings.kafka_bootstrap} can't be reached: {described(error)}",
-                "start it, or mend RATING_KAFKA_BOOTSTRAP; the address must be one that the broker advertises",
-            ),
-            *(Finding.unknown(name, "Kafka comes first") for name in (*wanted(settings), _TRANSACTIONS)),
-        ]
-    found = [Finding.ok("Kafka", settings.kafka_bootstrap)]
+        return _without_brokers(
+            settings,
+            f"{settings.kafka_bootstrap} can't be reached: {described(error)}",
+            "start it, or mend RATING_KAFKA_BOOTSTRAP; the address must be one that the broker advertises",
+        )
+    found = [Finding.ok("Kafka", f"{settings.kafka_bootstrap}, {_protocol(settings)}")]
     for name in wanted(settings):
         fact = facts.get(name)
         if fact is None:
@@ -56,6 +56,20 @@ async def check_kafka(settings: Settings) -> list[Finding]:
     if settings.delivery is Delivery.EXACTLY_ONCE:
         found.append(await _transactions(settings))
     return found
+
+
+def _without_brokers(settings: Settings, detail: str, mend: str) -> list[Finding]:
+    rest = (Finding.unknown(name, "Kafka comes first") for name in (*wanted(settings), _TRANSACTIONS))
+    return [Finding.wrong("Kafka", detail, mend), *rest]
+
+
+def _protocol(settings: Settings) -> str:
+    """Say how safe the connections are."""
+    protocol, mechanism = settings.kafka_security_protocol, settings.kafka_sasl_mechanism
+    login = f"login by {mechanism}" if mechanism else "no login"
+    if protocol.tls and settings.kafka_certificate_file is not None:
+        login = f"login by certificate and {mechanism}" if mechanism else "login by certificate"
+    return f"{'encrypted, host name checked' if protocol.tls else 'not encrypted'}, {login}"
 
 
 def _sizes(settings: Settings, facts: dict[str, TopicFact]) -> Iterator[Finding]:

@@ -60,14 +60,11 @@ async def require_topics(settings: Settings, topics: Iterable[str]) -> None:
 
     Raises:
         CommandError: One is not.
-        KafkaError: The broker is away.
+        StreamSetupError: A setting, a login or a certificate is wrong: which, where and what to do.
+        StreamAwayError: The broker is away.
     """
-    admin = client.admin(settings)
-    try:
-        await admin.start()
+    async with client.administering(settings) as admin:
         missing = sorted(set(topics) - set(await admin.list_topics()))
-    finally:
-        await admin.close()
     if missing:
         raise CommandError(
             f"Kafka at {settings.kafka_bootstrap} has no topic {', '.join(missing)}. `rating-worker topics --create` "

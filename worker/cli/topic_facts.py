@@ -36,11 +36,10 @@ async def topic_facts(settings: Settings, *, configured: bool = False) -> dict[s
         configured: Whether to ask for their configuration as well.
 
     Raises:
-        KafkaError: The broker is away.
+        StreamSetupError: A setting, a login or a certificate is wrong: which, where and what to do.
+        StreamAwayError: The broker is away.
     """
-    admin = client.admin(settings)
-    try:
-        await admin.start()
+    async with client.administering(settings) as admin:
         there = set(await admin.list_topics())
         names = [name for name in wanted(settings) if name in there]
         if not names:
@@ -56,8 +55,6 @@ async def topic_facts(settings: Settings, *, configured: bool = False) -> dict[s
             for topic in await admin.describe_topics(names)
             if topic["partitions"]  # one that is being made has none yet
         }
-    finally:
-        await admin.close()
 
 
 async def _configs(admin: Any, names: list[str]) -> dict[str, dict[str, str]]:

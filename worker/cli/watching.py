@@ -112,26 +112,26 @@ async def lag(settings: Settings) -> int:
     """Count the records of the topics that workers read which their group has not committed yet.
 
     Raises:
-        KafkaError: The broker is away.
+        StreamSetupError: A setting, a login or a certificate is wrong: which, where and what to do.
+        StreamAwayError: The broker is away.
     """
-    admin = client.admin(settings)
     consumer = AIOKafkaConsumer(
         **client.common(settings), group_id=None, request_timeout_ms=int(settings.kafka_request_timeout_s * 1000)
     )
     try:
-        await admin.start()
-        await consumer.start()
-        partitions = [
-            TopicPartition(topic["topic"], partition["partition"])
-            for topic in await admin.describe_topics(settings.input_topics)
-            for partition in topic["partitions"]
-        ]
-        committed = await admin.list_consumer_group_offsets(settings.consumer_group, partitions=partitions)
-        ends = await consumer.end_offsets(partitions)
-        begins = await consumer.beginning_offsets(partitions)
-        return sum(
-            max(0, ends[partition] - max(committed[partition].offset, begins[partition])) for partition in partitions
-        )
+        async with client.administering(settings) as admin:
+            await consumer.start()
+            partitions = [
+                TopicPartition(topic["topic"], partition["partition"])
+                for topic in await admin.describe_topics(settings.input_topics)
+                for partition in topic["partitions"]
+            ]
+            committed = await admin.list_consumer_group_offsets(settings.consumer_group, partitions=partitions)
+            ends = await consumer.end_offsets(partitions)
+            begins = await consumer.beginning_offsets(partitions)
+            return sum(
+                max(0, ends[partition] - max(committed[partition].offset, begins[partition]))
+                for partition in partitions
+            )
     finally:
         await consumer.stop()
-        await admin.close()

@@ -6,7 +6,7 @@ only), a file named after the variable in the folder `RATING_SECRETS_DIR`, the d
 """
 
 from worker.settings.loading import SECRETS_DIR, Settings, SettingsError, load_settings, settings_table
-from worker.settings.values import DatabaseUrl, Delivery, LogFormat, LogLevel
+from worker.settings.values import DatabaseUrl, Delivery, LogFormat, LogLevel, SaslMechanism, SecurityProtocol
 
 __all__ = [
     "SECRETS_DIR",
@@ -14,6 +14,8 @@ __all__ = [
     "Delivery",
     "LogFormat",
     "LogLevel",
+    "SaslMechanism",
+    "SecurityProtocol",
     "Settings",
     "SettingsError",
     "load_settings",

@@ -20,8 +20,13 @@ from worker.settings.values import (
     Milliseconds,
     Name,
     OptionalFile,
+    OptionalMechanism,
+    OptionalPassword,
+    OptionalText,
+    OptionalTokenUrl,
     PostgresUrl,
     Seconds,
+    SecurityProtocol,
     instance_id,
     says,
 )
@@ -42,6 +47,34 @@ class Fields(BaseSettings):
 
     kafka_bootstrap: Brokers = "127.0.0.1:9092"
     """Kafka brokers to start from."""
+    kafka_security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    """SSL and SASL_SSL encrypt by TLS and check each broker's certificate and host name; SASL_… logs in."""
+    kafka_ca_file: OptionalFile = None
+    """PEM certificates of the authorities that may sign the brokers'; without it, those of this machine."""
+    kafka_certificate_file: OptionalFile = None
+    """PEM certificate, with its chain, by which the worker shows who it is (mutual TLS)."""
+    kafka_key_file: OptionalFile = None
+    """PEM private key of RATING_KAFKA_CERTIFICATE_FILE; may be the same file."""
+    kafka_key_password: OptionalPassword = None
+    """Password of an encrypted RATING_KAFKA_KEY_FILE. A secret, given like RATING_DATABASE_URL."""
+    kafka_sasl_mechanism: OptionalMechanism = None
+    """How the worker logs in, where the protocol is SASL_…."""
+    kafka_sasl_user: OptionalText = None
+    """User of PLAIN and SCRAM."""
+    kafka_sasl_password: OptionalPassword = None
+    """Password of RATING_KAFKA_SASL_USER. A secret, given like RATING_DATABASE_URL."""
+    kafka_oauth_token_file: OptionalFile = None
+    """File with the token of OAUTHBEARER, which something else keeps fresh; read anew for each connection."""
+    kafka_oauth_token_url: OptionalTokenUrl = None
+    """Token endpoint of OAUTHBEARER, asked for a token by the grant client_credentials before the last one expires."""
+    kafka_oauth_client_id: OptionalText = None
+    """Who asks RATING_KAFKA_OAUTH_TOKEN_URL."""
+    kafka_oauth_client_secret: OptionalPassword = None
+    """Secret of RATING_KAFKA_OAUTH_CLIENT_ID. A secret, given like RATING_DATABASE_URL."""
+    kafka_oauth_scope: OptionalText = None
+    """Scope that is asked for, where the endpoint wants one."""
+    kafka_oauth_ca_file: OptionalFile = None
+    """PEM certificates of the authorities that may sign the token endpoint's; without it, those of this machine."""
     consumer_group: Name = "rating-worker"
     """Consumer group; all workers that share the work share it."""
     instance_id: Annotated[str, NAME, says(NAME_TEXT, default="host-pid-random")] = Field(default_factory=instance_id)
@@ -77,6 +110,8 @@ class Fields(BaseSettings):
 
     batch_max_records: Annotated[int, Field(ge=1, le=20_000)] = 2_000
     """The most records in one batch, that is in one database transaction."""
+    batch_max_bytes: Annotated[int, Field(ge=65_536, le=1_073_741_824)] = 32 * 1024 * 1024
+    """A batch takes no more records once their values, uncompressed, are so many bytes together."""
     batch_max_wait_ms: Annotated[int, Field(ge=1, le=60_000)] = 200
     """How long a poll waits for records when there are none."""
     max_event_bytes: Annotated[int, Field(ge=256, le=16_777_216)] = 65_536
@@ -87,7 +122,9 @@ class Fields(BaseSettings):
     """Upper bound of the jittered wait between two tries."""
 
     database_url: PostgresUrl = DatabaseUrl("postgresql://rating@127.0.0.1:5432/rating")
-    """Postgres to keep the ledger in. A secret: best given by RATING_DATABASE_URL_FILE or RATING_SECRETS_DIR."""
+    """Postgres to keep the ledger in. A secret: best given by RATING_DATABASE_URL_FILE or RATING_SECRETS_DIR. Its
+    parameters set TLS, as in libpq: over a network `?sslmode=verify-full&sslrootcert=FILE`, and `sslcert`, `sslkey`
+    and `sslpassword` for a certificate of the worker's own; without them it encrypts if it can, and checks nobody."""
     database_pool_size: Annotated[int, Field(ge=2, le=64)] = 4
     """Connections to Postgres; one works on the batch, the others on claims and health."""
     database_acquire_timeout_s: Seconds = 5.0

@@ -1,15 +1,19 @@
 """What settings must satisfy together, each rule as data: when it is broken, in what words, about which settings.
 
-Most are about timeouts that contain each other. A pair the wrong way round would not fail at once but on the bad day: a
-rebalance that ends before a batch can, a database transaction that is ended while its changes are being flushed.
+Many are about timeouts that contain each other. A pair the wrong way round would not fail at once but on the bad day: a
+rebalance that ends before a batch can, a database transaction that is ended while its changes are being flushed. The
+others are about security: a login or a certificate that is set and not used is a mistake that nobody else would find.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from worker.settings.text import variable
+from pydantic import Secret
+
+from worker.settings.text import HIDDEN, variable
+from worker.settings.values import SaslMechanism
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +28,11 @@ _TOPICS = (
     "notice_topic",
     "dead_letter_topic",
 )
+_CERTIFICATES = ("kafka_ca_file", "kafka_certificate_file", "kafka_key_file", "kafka_key_password")
+_LOGIN = ("kafka_sasl_user", "kafka_sasl_password")
+_CLIENT = ("kafka_oauth_client_id", "kafka_oauth_client_secret")
+_TOKENS = ("kafka_oauth_token_file", "kafka_oauth_token_url")
+_OAUTH = (*_TOKENS, *_CLIENT, "kafka_oauth_scope", "kafka_oauth_ca_file")
 _BATCH = ("database_acquire_timeout_s", "statement_timeout_ms", "publish_timeout_s")
 
 
@@ -34,6 +43,14 @@ class Rule:
     broken: Callable[[Fields], bool]
     text: str
     fields: tuple[str, ...]
+
+
+def _given(settings: Fields, *names: str) -> int:
+    return sum(getattr(settings, name) is not None for name in names)
+
+
+def _by_token(settings: Fields) -> bool:
+    return settings.kafka_sasl_mechanism is SaslMechanism.OAUTHBEARER
 
 
 RULES = (
@@ -87,12 +104,65 @@ RULES = (
         "needs RATING_INSTANCE_ID, the same after each restart (a StatefulSet's pod name)",
         ("static_membership",),
     ),
+    Rule(
+        lambda s: bool(_given(s, *_CERTIFICATES)) and not s.kafka_security_protocol.tls,
+        "certificates are used by TLS alone: RATING_KAFKA_SECURITY_PROTOCOL must be SSL or SASL_SSL",
+        ("kafka_security_protocol", *_CERTIFICATES),
+    ),
+    Rule(
+        lambda s: (
+            _given(s, "kafka_certificate_file", "kafka_key_file") == 1
+            or (s.kafka_key_password is not None and s.kafka_key_file is None)
+        ),
+        "RATING_KAFKA_CERTIFICATE_FILE and RATING_KAFKA_KEY_FILE need each other, and a key's password the key",
+        ("kafka_certificate_file", "kafka_key_file", "kafka_key_password"),
+    ),
+    Rule(
+        lambda s: s.kafka_security_protocol.sasl != (s.kafka_sasl_mechanism is not None),
+        "RATING_KAFKA_SASL_MECHANISM must be set for SASL_PLAINTEXT and SASL_SSL, and for them alone",
+        ("kafka_security_protocol", "kafka_sasl_mechanism"),
+    ),
+    Rule(
+        lambda s: s.kafka_sasl_mechanism is not None and not _by_token(s) and _given(s, *_LOGIN) < len(_LOGIN),
+        "needs RATING_KAFKA_SASL_USER and RATING_KAFKA_SASL_PASSWORD",
+        ("kafka_sasl_mechanism", *_LOGIN),
+    ),
+    Rule(
+        lambda s: bool(_given(s, *_LOGIN)) and (s.kafka_sasl_mechanism is None or _by_token(s)),
+        "user and password are for RATING_KAFKA_SASL_MECHANISM PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512",
+        ("kafka_sasl_mechanism", *_LOGIN),
+    ),
+    Rule(
+        lambda s: _by_token(s) and _given(s, *_TOKENS) != 1,
+        "needs RATING_KAFKA_OAUTH_TOKEN_FILE or RATING_KAFKA_OAUTH_TOKEN_URL, one of them",
+        ("kafka_sasl_mechanism", *_TOKENS),
+    ),
+    Rule(
+        lambda s: s.kafka_oauth_token_url is not None and _given(s, *_CLIENT) < len(_CLIENT),
+        "needs RATING_KAFKA_OAUTH_CLIENT_ID and RATING_KAFKA_OAUTH_CLIENT_SECRET",
+        ("kafka_oauth_token_url", *_CLIENT),
+    ),
+    Rule(
+        lambda s: bool(_given(s, *_OAUTH)) and not _by_token(s),
+        "tokens are for RATING_KAFKA_SASL_MECHANISM OAUTHBEARER",
+        ("kafka_sasl_mechanism", *_OAUTH),
+    ),
+    Rule(
+        lambda s: s.kafka_oauth_token_url is None and bool(_given(s, *_OAUTH[2:])),
+        "these are for RATING_KAFKA_OAUTH_TOKEN_URL, which is not set",
+        _OAUTH[2:],
+    ),
 )
 
 
 def broken_rules(settings: Fields) -> Iterator[str]:
-    """Say each rule that the settings break, with the variables it is about and their values."""
+    """Say each rule that the settings break, with the variables it is about and the values of those that are set."""
     for rule in RULES:
         if rule.broken(settings):
-            shown = ", ".join(f"{variable(field)}={getattr(settings, field)}" for field in rule.fields)
+            values = [(field, getattr(settings, field)) for field in rule.fields]
+            shown = ", ".join(f"{variable(field)}={_shown(value)}" for field, value in values if value is not None)
             yield f"{shown}: {rule.text}"
+
+
+def _shown(value: Any) -> str:
+    return HIDDEN if isinstance(value, Secret) else str(value)

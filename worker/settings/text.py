@@ -6,7 +6,7 @@ Works on the model's JSON Schema, so that text and table can't drift from what i
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import Secret
 
@@ -32,8 +32,12 @@ def secret_fields(model: type[BaseModel]) -> tuple[str, ...]:
     return tuple(
         name
         for name, field in model.model_fields.items()
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Secret)
+        if any(isinstance(part, type) and issubclass(part, Secret) for part in _parts(field.annotation))
     )
+
+
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) or (annotation,)  # a type, or the types of an optional one
 
 
 def misspelt(names: Iterable[str], model: type[BaseModel]) -> Iterator[tuple[str, str]]:
@@ -88,7 +92,7 @@ def _default(model: type[BaseModel], field: str, shape: dict[str, Any]) -> str:
     info = model.model_fields[field]
     value = shape.get("default") if info.default_factory or field in secret_fields(model) else info.default
     if field in secret_fields(model):
-        return str(info.default)  # a secret shows itself without what is secret
+        return "" if info.default is None else str(info.default)  # a secret shows itself without what is secret
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):

@@ -29,6 +29,34 @@ class Delivery(StrEnum):
     AT_LEAST_ONCE = "at-least-once"
 
 
+class SecurityProtocol(StrEnum):
+    """How Kafka is spoken to, in its own words: in the clear or by TLS (SSL), without a login or with one (SASL)."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def tls(self) -> bool:
+        """Whether connections are encrypted and the brokers show a certificate."""
+        return self in {SecurityProtocol.SSL, SecurityProtocol.SASL_SSL}
+
+    @property
+    def sasl(self) -> bool:
+        """Whether the brokers ask for a login."""
+        return self in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
+
+
+class SaslMechanism(StrEnum):
+    """How the worker logs in to Kafka: by user and password, or by a token."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
+
+
 class LogFormat(StrEnum):
     """JSON lines, readable console lines, or console when the output is a terminal and JSON otherwise."""
 
@@ -60,6 +88,10 @@ class DatabaseUrl(Secret[str]):
             return "**********"
         user = "" if match["user"] is None else f"{match['user']}:***@" if match["password"] else f"{match['user']}@"
         return f"{match['scheme']}://{user}{match['place']}"
+
+
+class Password(Secret[str]):
+    """A secret that shows nothing of itself when printed."""
 
 
 def instance_id() -> str:
@@ -96,6 +128,18 @@ PostgresUrl = Annotated[
     AfterValidator(_postgres),
     says("postgresql://user:password@host:port/database, special characters of user and password percent-encoded"),
 ]
+# A password would be sent there, so only by TLS, but for a server on this machine.
+_TOKEN_URL = StringConstraints(
+    pattern=r"^(https://[^\s/@]+|http://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?)(/[^\s@]*)?$"
+)
+OptionalTokenUrl = Annotated[
+    Annotated[str, _TOKEN_URL] | None, says("an https:// URL without a login in it; http:// on this machine")
+]
+OptionalText = Annotated[
+    Annotated[str, StringConstraints(min_length=1, max_length=1_000)] | None, says("text of 1 to 1000 characters")
+]
+OptionalPassword = Annotated[Password | None, says("any text")]
+OptionalMechanism = Annotated[SaslMechanism | None, says("one of " + ", ".join(SaslMechanism))]
 OptionalFile = Annotated[FilePath | None, says("a file that exists")]
 Files = Annotated[
     tuple[FilePath, ...], NoDecode, BeforeValidator(_split), says("files that exist, separated by commas")

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 
+from worker.stream import security
+from worker.stream.diagnosis import explain
+from worker.stream.errors import StreamAwayError, stream_faults
+
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from worker.settings import Settings
 
 # One ready-made batch holds a partition's share of the changes: aiokafka keeps one batch a partition in flight, so many
@@ -24,8 +30,16 @@ _log = structlog.get_logger(__name__)
 
 
 def common(settings: Settings) -> dict[str, Any]:
-    """Give the options that every client shares."""
-    return {"bootstrap_servers": settings.kafka_bootstrap, "client_id": f"rating-worker-{settings.instance_id}"}
+    """Give the options that every client shares.
+
+    Raises:
+        StreamSetupError: A certificate or a key can't be used.
+    """
+    return {
+        "bootstrap_servers": settings.kafka_bootstrap,
+        "client_id": f"rating-worker-{settings.instance_id}",
+        **security.options(settings),
+    }
 
 
 def consumer(settings: Settings) -> AIOKafkaConsumer:
@@ -76,6 +90,26 @@ def producer(settings: Settings, transactional_id: str | None) -> AIOKafkaProduc
 def admin(settings: Settings) -> AIOKafkaAdminClient:
     """Make an admin client, for looking at topics and making them."""
     return AIOKafkaAdminClient(**common(settings), request_timeout_ms=int(settings.kafka_request_timeout_s * 1000))
+
+
+@asynccontextmanager
+async def administering(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
+    """Start an admin client for the block, and say why where the brokers can't be used.
+
+    Raises:
+        StreamSetupError: A setting, a login or a certificate is wrong: which, where and what to do.
+        StreamAwayError: The brokers are away.
+    """
+    client = admin(settings)
+    try:
+        with stream_faults():
+            await client.start()
+            yield client
+    except StreamAwayError:
+        await explain(settings)
+        raise
+    finally:
+        await client.close()
 
 
 async def leave(consumer: AIOKafkaConsumer) -> None:

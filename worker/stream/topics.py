@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from aiokafka.admin import NewTopic
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
 from worker.stream import client
-from worker.stream.errors import StreamSetupError, stream_faults
+from worker.stream.errors import StreamSetupError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from aiokafka.admin import AIOKafkaAdminClient
-
     from worker.settings import Settings
 
 _VISIBLE_WITHIN_S = 15.0
@@ -42,7 +37,7 @@ async def check_topics(settings: Settings) -> None:
         StreamSetupError: Some are missing; the message names them and says what to do.
         StreamAwayError: The broker is away.
     """
-    async with _admin(settings) as admin:
+    async with client.administering(settings) as admin:
         missing = sorted(set(wanted(settings)) - set(await admin.list_topics()))
     if missing:
         raise StreamSetupError(
@@ -67,7 +62,7 @@ async def create_topics(settings: Settings, *, partitions: int, replicas: int = 
         StreamSetupError: The broker refuses; the message says why.
         StreamAwayError: The broker is away.
     """
-    async with _admin(settings) as admin:
+    async with client.administering(settings) as admin:
         there = set(await admin.list_topics())
         spread = [*settings.input_topics, settings.rating_topic, settings.notice_topic]
         topics = [
@@ -94,14 +89,3 @@ async def create_topics(settings: Settings, *, partitions: int, replicas: int = 
                 while set(wanted(settings)) - set(await admin.list_topics()):  # noqa: ASYNC110 - it happens there
                     await asyncio.sleep(_LOOK_EVERY_S)
     return [topic.name for topic in missing]
-
-
-@asynccontextmanager
-async def _admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
-    admin = client.admin(settings)
-    try:
-        with stream_faults():
-            await admin.start()
-            yield admin
-    finally:
-        await admin.close()
