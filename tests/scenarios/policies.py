@@ -114,7 +114,8 @@ def _versions(scenario: Scenario) -> Iterator[Version]:
         start = next((rating for at, rating in reversed(starts) if _order(at) <= _order(since)), None)
         keys = (*without, *GIVEN_ANEW, *(() if start is None else ("start",)))
         text = _without(version.text, keys)
-        text = "".join(f"{line}\n" for line in (scenario.setting("With"), start and f"start = {start}") if line) + text
+        given = [scenario.setting("With"), None if start is None else f"start = {start}"]
+        text = "".join(f"{line}\n" for line in given if line) + text
         yield version._replace(valid_from=since, text=text, reason=version.reason or "new players start elsewhere")
 
 

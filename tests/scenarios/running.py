@@ -70,6 +70,7 @@ async def play(stack: Stack, arena: Sequence[Prepared], folder: Path) -> Played:
         )
         try:
             # The worker's own first look finds nobody; the next would come in a day.
+            await worker.until_logged("partitions assigned")
             await until(lambda: _has_looked(ledger, settings), 60, worker.tail)
             for batch in _batches([one.story for one in arena]):
                 if isinstance(batch, Look):
