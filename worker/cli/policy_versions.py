@@ -85,7 +85,7 @@ class KnownVersion:
         """The rules as the ledger has them; without defaults where this release can't read them."""
         if self.registered is None:
             return {}
-        policy = _read(self.registered)
+        policy = read_registered(self.registered)
         if policy is not None:
             return rules_of(policy)
         return {key: value for key, value in self.registered.body.items() if key not in _NO_RULES}
@@ -123,7 +123,7 @@ def known_versions(settings: Settings, registered: Sequence[RegisteredPolicy], n
     known = []
     for key in sorted(in_files.keys() | in_ledger.keys()):
         file, entry, span = in_files.get(key), in_ledger.get(key), spans.get(key)
-        policy = file.policy if file is not None else _read(entry) if entry is not None else None
+        policy = file.policy if file is not None else read_registered(entry) if entry is not None else None
         known.append(
             KnownVersion(
                 *key,
@@ -168,7 +168,7 @@ def _policy_files(settings: Settings) -> Iterator[PolicyFile]:
         yield PolicyFile(load_policy_file(path), str(path), path.read_text("utf-8"))
 
 
-def _read(registered: RegisteredPolicy) -> Policy | None:
+def read_registered(registered: RegisteredPolicy) -> Policy | None:
     """Read a version as the ledger has it; None where a newer release wrote what this one does not know."""
     try:
         return Policy.model_validate_json(orjson.dumps(registered.body))

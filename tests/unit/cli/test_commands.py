@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
     *("run", "migrate", "topics", "check", "settings", "leaderboard", "player", "explain", "policy"),
+    "integrity",
     *("rate", "produce", "demo", "dev"),
 )
 
@@ -201,6 +202,8 @@ UNREACHABLE = {
         (("leaderboard", "yi"), 75),
         (("player", "a"), 75),
         (("explain", "m"), 75),
+        (("policy", "list", "--database"), 75),
+        (("integrity", "a"), 75),
         (("produce",), 75),
         (("demo",), 75),
         (("dev",), 75),

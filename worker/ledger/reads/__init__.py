@@ -4,6 +4,7 @@ Every function takes a connection whose jsonb comes decoded (`ledger.open_pool` 
 most, never a whole table.
 """
 
+from worker.ledger.reads.flags import LATEST, Flag, RatedGame, flags, latest_games, published
 from worker.ledger.reads.matches import MatchRecord, SideRecord, match_record
 from worker.ledger.reads.players import (
     TOP,
@@ -22,21 +23,27 @@ from worker.ledger.reads.players import (
 from worker.ledger.reads.policies import RegisteredPolicy, registered_policies
 
 __all__ = [
+    "LATEST",
     "TOP",
     "Cursor",
+    "Flag",
     "MatchRecord",
     "Page",
+    "RatedGame",
     "RegisteredPolicy",
     "SideRecord",
     "Standing",
     "Step",
+    "flags",
     "history",
+    "latest_games",
     "leaderboard",
     "match_record",
     "missing_rights",
     "outcomes",
     "policies",
     "pools",
+    "published",
     "registered_policies",
     "standings",
 ]

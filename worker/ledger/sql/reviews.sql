@@ -2,3 +2,60 @@
 
 -- name: registered_policies
 select name, version, digest, body, registered_at from policies order by name, version;
+
+-- name: flags
+-- Signals that were published about a player ($1), or that name them as the other one, newest first.
+select n.key, n.body, n.occurred_at, n.recorded_at, r.rating_id
+from (
+    (select notice_id, key, body, occurred_at, recorded_at
+     from notices
+     where kind = 'integrity-flagged' and body ->> 'player_id' = $1
+       and ($2::text is null or body ->> 'pool' = $2) and ($3::text is null or body ->> 'signal' = $3)
+     order by notice_id desc
+     limit $4)
+    union all
+    (select notice_id, key, body, occurred_at, recorded_at
+     from notices
+     where kind = 'integrity-flagged' and body ->> 'opponent_id' = $1
+       and ($2::text is null or body ->> 'pool' = $2) and ($3::text is null or body ->> 'signal' = $3)
+     order by notice_id desc
+     limit $4)
+) n
+join pools p on p.name = n.body ->> 'pool'
+join ratings r on r.pool_id = p.pool_id and r.player_id = n.body ->> 'player_id'
+order by n.notice_id desc
+limit $4;
+
+-- name: published
+select key, recorded_at from notices where kind = $1 and key = any($2::text[]);
+
+-- name: version_now
+select version from ratings where rating_id = $1;
+
+-- name: version_at
+-- The last change of a player that was recorded by a time, found by halving: versions have no gap, and follow the order
+-- of recording. A look into the index a step, so a long history costs no more than a few looks.
+with recursive search(low, high) as (
+    select 0, r.version from ratings r where r.rating_id = $1
+    union all
+    select case when e.recorded_at <= $2 then e.version else s.low end,
+           case when e.recorded_at <= $2 then s.high else e.version - 1 end
+    from search s
+    cross join lateral (
+        select l.version, l.recorded_at from ledger l
+        where l.rating_id = $1 and l.version = (s.low + s.high + 1) / 2
+        limit 1  -- keeps this a look-up by the whole key
+    ) e
+    where s.low < s.high
+)
+select max(low) from search;
+
+-- name: games_up_to
+-- The games among the latest changes of a player up to a version, and the voids of games among them.
+select l.match_id, l.reason, o.player_id as opponent_id, l.score, l.delta, l.before, l.opponent_before, l.occurred_at,
+       l.games, m.voided
+from ledger l
+join ratings o on o.rating_id = l.opponent_rating_id
+join matches m using (match_id)
+where l.rating_id = $1 and l.version > $2::integer - $3::integer and l.version <= $2 and l.reason in ('match', 'void')
+order by l.occurred_at, l.version;
