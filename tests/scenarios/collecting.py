@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.scenarios.events import ROW_HEADER
 from tests.scenarios.outcome import Names, Outcome, change_row, notice_row, seeding_rows
+from tests.scenarios.policies import MOVED_START
 from tests.support.kafka import Raw, read_all
 from worker.events import name_of, validator
 
@@ -94,6 +95,8 @@ def _valid(record: Raw) -> Any:
 
 def _sort_notice(record: Raw, played: Played, names: Names) -> None:
     event = _valid(record)
+    if event.get("reason") == MOVED_START:
+        return
     kind = name_of(record.header("ce_type") or "")
     policy = event["policy"]["name"]
     owner = event.get("player_id") or event.get("tournament_id")

@@ -64,7 +64,8 @@ def differences(scenario: Scenario, clock: Clock, outcome: Outcome) -> str:
             continue
         pairs = list(_pairs(table, section, got, clock))
         if any(_wrong(pair, section, clock) for pair in pairs):
-            reports.append(_report(scenario, table, section, pairs, clock) + _all(section, got, table, clock))
+            near = _near(table, section, got, clock)
+            reports.append(_report(scenario, table, section, pairs, clock) + _all(section, near, table, clock))
     return "\n\n".join(reports)
 
 
@@ -93,6 +94,16 @@ def _pairs(table: Table, section: Section, got: Sequence[Got], clock: Clock) -> 
     if not any(_is_others(row, table) for row in table.rows):
         for one in left.values():
             yield _Pair(None, one)
+
+
+def _near(table: Table, section: Section, got: Sequence[Got], clock: Clock) -> Sequence[Got]:
+    """Give what came out, without what a table that says that there is more does not speak of."""
+    if not any(_is_others(row, table) for row in table.rows):
+        return got
+    named = next(column for column in section.identity if column in table.columns)
+    return [
+        one for one in got if any(_fits(section, named, row, one, clock) for row in table.rows if named in row.cells)
+    ]
 
 
 def _fits(section: Section, column: str, row: Row, got: Got, clock: Clock) -> bool:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SHIPPED = files("worker.policies")
 OWN = Path(__file__).parent / "policies"
 OWN_SETTINGS = ("Policy", "Starting rating", "Without", "With")
+MOVED_START = "new players start elsewhere"  # the reason of a version that nobody but this module asks for
 GIVEN_ANEW = ("name", "version", "valid_from", "reason")
 
 _LATER = re.compile(r"from (.+) (\d+)")
@@ -116,7 +117,11 @@ def _versions(scenario: Scenario) -> Iterator[Version]:
         text = _without(version.text, keys)
         given = [scenario.setting("With"), None if start is None else f"start = {start}"]
         text = "".join(f"{line}\n" for line in given if line) + text
-        yield version._replace(valid_from=since, text=text, reason=version.reason or "new players start elsewhere")
+        yield version._replace(valid_from=since, text=text, reason=_reason(version, since))
+
+
+def _reason(version: Version, since: datetime | None) -> str:
+    return version.reason if version.valid_from == since else MOVED_START
 
 
 def _base(scenario: Scenario) -> list[Version]:
