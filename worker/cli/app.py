@@ -41,6 +41,7 @@ _COMMANDS = {
     "player": _Where(_LOOK, "look", "player"),
     "explain": _Where(_LOOK, "look", "explain_match"),
     "policy": _Where(_RULES, "policy", "policy"),
+    "sanctions": _Where(_RULES, "sanctions", "sanctions"),
     "integrity": _Where(_RULES, "integrity", "integrity"),
     "rate": _Where(_TRY, "rate", "rate"),
     "produce": _Where(_TRY, "produce", "produce"),

@@ -2,15 +2,16 @@
 
 # Typer reads the annotations of commands while it runs, so here they are no strings.
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from worker.cli import render, render_match
+from worker.cli import render, render_match, render_sanctions
 from worker.cli.database import postgres
 from worker.cli.exits import CommandError, Exit, command
 from worker.cli.explanation import Explanation, explain
-from worker.cli.output import console, plain, print_json
+from worker.cli.output import console, plain, print_json, sentence
 from worker.cli.running import run
 from worker.ledger import reads
 from worker.settings import Settings, load_settings
@@ -53,17 +54,29 @@ def player(
     ] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show a player: rating, title, wins, draws and losses in each pool, and the last changes."""
+    """Show a player: rating, title, wins, draws and losses in each pool, and the last changes.
+
+    Above them, in one line, what sanctions are in force.
+    """
     settings = load_settings()
-    found = run(_player(settings, player_id, pool, limit))
+    found, imposed = run(_player(settings, player_id, pool, limit))
+    now = datetime.now(UTC)
+    hint = render_sanctions.hint(player_id, imposed, now, pool)
     if not found:
         where = "in any pool" if pool is None else f"in pool {plain(pool)}"
-        raise CommandError(f"Player {plain(player_id)} has no match {where}.", Exit.FAILED)
+        raise CommandError(
+            f"Player {plain(player_id)} has no match {where}." + (f" {plain(hint)}" if hint else ""), Exit.FAILED
+        )
     if as_json:
-        print_json({"player_id": player_id, "pools": [render.standing_json(*one) for one in found]})
-    else:
-        for standing, steps in found:
-            render.print_player(console(), standing, steps)
+        held = [render_sanctions.sanction_json(one, now) for one in render_sanctions.in_force(imposed, now, pool)]
+        standings = [render.standing_json(*one) for one in found]
+        print_json({"player_id": player_id, "sanctions_in_force": held, "pools": standings})
+        return
+    out = console()
+    if hint:
+        sentence(out, hint, style="bold red")
+    for standing, steps in found:
+        render.print_player(out, standing, steps)
 
 
 @command
@@ -105,12 +118,13 @@ async def _leaderboard(settings: Settings, pool: str, limit: int, after: reads.C
 
 async def _player(
     settings: Settings, player_id: str, pool: str | None, limit: int
-) -> list[tuple[reads.Standing, list[reads.Step]]]:
-    async with postgres(settings) as connection:
-        return [
+) -> tuple[list[tuple[reads.Standing, list[reads.Step]]], list[reads.SanctionRecord]]:
+    async with postgres(settings) as connection, connection.transaction(isolation="repeatable_read", readonly=True):
+        found = [
             (standing, await reads.history(connection, standing.rating_id, limit=limit))
             for standing in await reads.standings(connection, player_id, pool)
         ]
+        return found, await reads.sanctions(connection, player_id)
 
 
 async def _explain(settings: Settings, match_id: str) -> tuple[reads.MatchRecord, Explanation]:

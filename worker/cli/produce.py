@@ -21,6 +21,7 @@ from worker.events import BadEventError, Decoded, event_key, pair_key
 from worker.events.names import INCOMING, NAMES, name_of
 from worker.rating.model import Lift, Match, Sanction, Void
 from worker.settings import Settings, load_settings
+from worker.stream.errors import RecordTooLargeError
 from worker.stream.outbox import Outgoing
 
 _SOURCE = b"/rating-worker/produce"
@@ -72,7 +73,7 @@ async def _send(settings: Settings, records: Iterator[Outgoing], topics: list[st
             async for chunk in in_chunks(records, CHUNK):
                 try:
                     await sender.send(chunk)
-                except MessageSizeTooLargeError as error:
+                except (MessageSizeTooLargeError, RecordTooLargeError) as error:
                     text = "A line is larger than the topic takes (its max.message.bytes)."
                     raise CommandError(text, Exit.DATA) from error
                 counts["sent"] += len(chunk)

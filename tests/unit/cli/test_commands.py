@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
     *("run", "migrate", "topics", "check", "settings", "leaderboard", "player", "explain", "policy"),
-    "integrity",
+    *("sanctions", "integrity"),
     *("rate", "produce", "demo", "dev"),
 )
 
@@ -203,6 +203,7 @@ UNREACHABLE = {
         (("player", "a"), 75),
         (("explain", "m"), 75),
         (("policy", "list", "--database"), 75),
+        (("sanctions", "a"), 75),
         (("integrity", "a"), 75),
         (("produce",), 75),
         (("demo",), 75),

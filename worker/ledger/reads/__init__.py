@@ -21,6 +21,7 @@ from worker.ledger.reads.players import (
     standings,
 )
 from worker.ledger.reads.policies import RegisteredPolicy, registered_policies
+from worker.ledger.reads.sanctions import ResetChange, SanctionRecord, SanctionState, sanctions
 
 __all__ = [
     "LATEST",
@@ -31,6 +32,9 @@ __all__ = [
     "Page",
     "RatedGame",
     "RegisteredPolicy",
+    "ResetChange",
+    "SanctionRecord",
+    "SanctionState",
     "SideRecord",
     "Standing",
     "Step",
@@ -45,5 +49,6 @@ __all__ = [
     "pools",
     "published",
     "registered_policies",
+    "sanctions",
     "standings",
 ]

@@ -59,3 +59,22 @@ join ratings o on o.rating_id = l.opponent_rating_id
 join matches m using (match_id)
 where l.rating_id = $1 and l.version > $2::integer - $3::integer and l.version <= $2 and l.reason in ('match', 'void')
 order by l.occurred_at, l.version;
+
+-- name: sanctions_of
+-- Every sanction of a player, the latest start first.
+select sanction_id, player_id, kind, starts_at, ends_at, pool, why, decided_by, lifted_at, lifted_why, lifted_by, recorded_at
+from sanctions
+where player_id = $1
+order by starts_at desc, recorded_at desc, sanction_id;
+
+-- name: changes_of_sanctions
+-- What resets took and what their lifts gave back, in the order of recording.
+select b.sanction_id, p.name as pool, l.reason, l.before, l.after, l.delta, l.occurred_at
+from unnest($1::text[]) b(sanction_id)
+join events e on e.event_id in ('sanction:' || b.sanction_id, 'lift:' || b.sanction_id)
+cross join lateral jsonb_array_elements(e.changes) c(entry)
+join ledger l on l.rating_id = (c.entry ->> 0)::bigint and l.version = (c.entry ->> 1)::integer
+join ratings r using (rating_id)
+join pools p using (pool_id)
+where l.reason in ('reset', 'lift')
+order by l.entry_id;
