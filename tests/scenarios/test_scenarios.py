@@ -43,13 +43,16 @@ def scenarios() -> list[Any]:
     return found
 
 
+SCENARIOS = scenarios()
+
+
 @pytest.fixture(scope="module")
 async def played(request: pytest.FixtureRequest, stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Played:
     """What came out of the scenarios that are asked for, played together."""
     asked = [item.callspec.params.get("scenario") for item in request.session.items if hasattr(item, "callspec")]
+    prepared = {one.scenario.prefix: one for one in asked if isinstance(one, Prepared)}  # each once, for all its tests
     together = [
-        await play(stack, arena, tmp_path_factory.mktemp("arena"))
-        for arena in arenas([one for one in asked if isinstance(one, Prepared)])
+        await play(stack, arena, tmp_path_factory.mktemp("arena")) for arena in arenas(list(prepared.values()))
     ]
     whole = together[0]
     for other in together[1:]:
@@ -58,7 +61,7 @@ async def played(request: pytest.FixtureRequest, stack: Stack, tmp_path_factory:
     return whole
 
 
-@pytest.mark.parametrize("scenario", scenarios())
+@pytest.mark.parametrize("scenario", SCENARIOS)
 async def test_scenario(scenario: Prepared | ScenarioError, played: Played) -> None:
     """What comes out of the events of a scenario is what its tables say."""
     if isinstance(scenario, ScenarioError):
@@ -70,7 +73,7 @@ async def test_scenario(scenario: Prepared | ScenarioError, played: Played) -> N
         pytest.fail(f"{scenario}\n\n{found or broken}", pytrace=False)
 
 
-@pytest.mark.parametrize("scenario", scenarios())
+@pytest.mark.parametrize("scenario", SCENARIOS)
 def test_events_are_what_the_contract_allows(scenario: Prepared | ScenarioError) -> None:
     """What the scenarios send are events as schemas/ describes them, but for those whose dead letters they name."""
     if isinstance(scenario, ScenarioError):
