@@ -12,7 +12,7 @@ from rich.console import Console
 
 from worker.cli.render_sanctions import hint, print_sanctions
 from worker.ledger.reads import SanctionRecord, SanctionState
-from worker.ledger.reads.sanctions import Lifting
+from worker.ledger.reads.verdicts import Lifting
 from worker.rating.model import Sanction, SanctionKind
 from worker.rating.sanctions import Imposed
 
@@ -47,6 +47,8 @@ def record(
         (record(-2, 1, lifted=0.5), "in force"),
         (record(-3, -1, lifted=0), "over"),
         (record(1, lifted=-1), "lifted"),
+        (record(1, lifted=2), "to come"),
+        (record(2, 3, lifted=1), "to come"),
         (record(-1, kind=RESET), "done"),
         (record(-1, lifted=-0.5, kind=RESET), "lifted"),
     ],

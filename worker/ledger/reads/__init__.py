@@ -4,7 +4,6 @@ Every function takes a connection whose jsonb comes decoded (`ledger.open_pool` 
 most, never a whole table.
 """
 
-from worker.ledger.reads.flags import LATEST, Flag, RatedGame, flags, latest_games, published
 from worker.ledger.reads.matches import MatchRecord, SideRecord, match_record
 from worker.ledger.reads.players import (
     TOP,
@@ -20,8 +19,9 @@ from worker.ledger.reads.players import (
     pools,
     standings,
 )
-from worker.ledger.reads.policies import RegisteredPolicy, registered_policies
-from worker.ledger.reads.sanctions import ResetChange, SanctionRecord, SanctionState, sanctions
+from worker.ledger.reads.registered import RegisteredPolicy, registered_policies
+from worker.ledger.reads.signals import LATEST, Flag, RatedGame, flags, latest_games, published
+from worker.ledger.reads.verdicts import ResetChange, SanctionRecord, SanctionState, sanctions
 
 __all__ = [
     "LATEST",
