@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import structlog
 
-from worker.ledger.errors import ROW_REFUSED, ClaimLostError
+from worker.ledger.errors import ROW_REFUSED, ClaimLostError, RowRefusedError
 from worker.ops.health import Component
 from worker.ops.labels import Duplicate, Retry, Stage
 from worker.rating.model import Change, Match
@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from worker.ops.health import Health
     from worker.ops.metrics import Metrics
     from worker.settings import Settings
+    from worker.stream.batch import Batch
     from worker.stream.publisher import Publisher
-    from worker.stream.source import Batch, Source
+    from worker.stream.source import Source
 
 _log = structlog.get_logger(__name__)
 _QUIET_TRIES = 5
 _SLICE = 50  # records decoded before the loop may turn
+_CAREFUL_RECORDS = 100  # in a batch in which a row that Postgres refuses is searched for
 
 
 class Pipeline:
@@ -90,18 +92,26 @@ class Pipeline:
 
     async def _finish(self, batch: Batch) -> None:
         """Process a batch until it is committed; give it up only when it is not ours any more, or at a stop."""
+        try:
+            await self._settle(batch, careful=False)
+        except RowRefusedError:
+            # In pieces that are committed one by one: many refused rows, each searched for, hold nobody up for long.
+            for piece in batch.pieces(_CAREFUL_RECORDS):
+                await self._settle(piece, careful=True)
+
+    async def _settle(self, batch: Batch, *, careful: bool) -> None:
         with self._metrics.stage(Stage.DECODE):
             arrivals, refusals = await self._decode(batch)
-        careful = False
         async for attempt in self._attempts(batch):
             with attempt:
                 try:
                     await self._process(batch, arrivals, refusals, careful=careful)
                 except BaseException as error:
                     await self._publisher.abort()
-                    careful = careful or isinstance(error, ROW_REFUSED)
                     if isinstance(error, RecordTooLargeError):
-                        self._leave_out_more(error)
+                        self._make_smaller(error)
+                    if isinstance(error, ROW_REFUSED) and not careful:
+                        raise RowRefusedError from error
                     raise
 
     async def _decode(self, batch: Batch) -> tuple[list[Arrival], list[Refusal]]:
@@ -192,15 +202,18 @@ class Pipeline:
         self._health.progress()
         self._source.reset()
 
-    def _leave_out_more(self, error: RecordTooLargeError) -> None:
-        """Make dead letters smaller, so that one that its topic does not take can't hold up all that comes after it."""
-        self._translator.largest_dead_letter //= 2
-        _log.error(
-            "a topic does not take a record of ours: raise its max.message.bytes. Values of dead letters above this "
-            "size are left out, and named by their topic, partition and offset",
-            error=str(error),
-            bytes=self._translator.largest_dead_letter,
-        )
+    def _make_smaller(self, error: RecordTooLargeError) -> None:
+        """Send less at once to the topic that refuses it; a single dead letter goes without its value."""
+        if error.records > 1:
+            self._publisher.limits.shrink(error)
+            _log.warning("a topic takes no batch as large as ours: smaller ones from now on", **error.facts())
+            return
+        advice = "the topic does not take a record of ours: raise its max.message.bytes"
+        if error.topic in self._settings.dead_letter_topics.values():
+            # One that its topic does not take must not hold up all that comes after it.
+            self._translator.leave_out_from(error.largest)
+            advice += ". Until this worker is started again, values of that size are left out, and named by their place"
+        _log.error(advice, **error.facts())
 
     def _attempts(self, batch: Batch | None = None) -> AsyncRetrying:
         """Try again what passes by itself, while there is a point in it."""
@@ -221,9 +234,8 @@ class Pipeline:
         component, kind = culprit(error)
         self._metrics.retried(kind)
         self._health.progress()  # waiting for a broker or a database is no reason to be restarted
-        passing = kind in {Retry.RACE, Retry.DEADLOCK, Retry.SERIALIZATION} or isinstance(error, ROW_REFUSED)
-        if passing and tries <= _QUIET_TRIES:
-            return  # nothing is away: two workers met, or a row is looked for; the next try settles it
+        if kind in {Retry.RACE, Retry.DEADLOCK, Retry.SERIALIZATION} and tries <= _QUIET_TRIES:
+            return  # nothing is away: two workers met; the next try settles it
         self._health.down(component, f"{type(error).__name__}: {error}")
         _log.warning("trying again", component=component.value, kind=kind.value, tries=tries, error=repr(error))
 

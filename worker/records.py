@@ -19,7 +19,6 @@ from worker.ledger.values import Arrival, Origin, Refusal
 from worker.rating.errors import UnknownPoolError
 from worker.rating.model import Change
 from worker.stream.outbox import Outgoing
-from worker.stream.source import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,20 +38,16 @@ _LARGEST_LIST = 1_000_000
 class Translator:
     """Makes arrivals of records, and records of what they did.
 
-    Attributes:
-        largest_dead_letter: A larger value is left out of a dead letter, which then names where it still is. It is
-            halved when the dead-letter topic turns out to take less.
+    A value that the dead-letter topic does not take is left out of its dead letter, which names where it still is.
     """
 
     def __init__(self, settings: Settings, policies: PolicySet) -> None:
         self._settings = settings
         self._policies = policies
         self._max_ahead = timedelta(seconds=settings.max_future_s)
-        self.largest_dead_letter = _LARGEST_DEAD_LETTER
+        self._left_out_from = _LARGEST_DEAD_LETTER + 1
 
-    def arrivals(
-        self, records: Iterable[ConsumerRecord[bytes, bytes] | Unreadable]
-    ) -> tuple[list[Arrival], list[Refusal]]:
+    def arrivals(self, records: Iterable[ConsumerRecord[bytes, bytes]]) -> tuple[list[Arrival], list[Refusal]]:
         """Decode records; those that can't be are refused, each with its reason."""
         now = datetime.now(UTC)
         arrivals: list[Arrival] = []
@@ -61,10 +56,6 @@ class Translator:
         sizes = {self._settings.tournament_topic: max(self._settings.max_event_bytes, _LARGEST_LIST)}
         for record in records:
             origin = Origin(record.topic, record.partition, record.offset)
-            if isinstance(record, Unreadable):
-                detail = f"the name of a header isn't UTF-8, so no part of the record can be read: {record.why}"
-                refusals.append(Refusal(origin, Reject.NOT_UTF8, detail))
-                continue
             try:
                 decoded = decode(
                     record.value,
@@ -95,8 +86,12 @@ class Translator:
             records.append(Outgoing(topic, encoded.key, encoded.value, encoded.headers))
         return records
 
+    def leave_out_from(self, size: int) -> None:
+        """Leave values of this size and above, in bytes, out of dead letters: the topic turned out not to take one."""
+        self._left_out_from = min(self._left_out_from, max(1, size))
+
     def dead_letters(
-        self, refusals: Sequence[Refusal], records: Iterable[ConsumerRecord[bytes, bytes] | Unreadable]
+        self, refusals: Sequence[Refusal], records: Iterable[ConsumerRecord[bytes, bytes]]
     ) -> list[Outgoing]:
         """Make the dead letters of refused records: as they came, with the reason in their headers."""
         if not refusals:
@@ -119,7 +114,7 @@ class Translator:
                 worker_version=__version__,
             )
             value = record.value
-            if value is not None and len(value) > self.largest_dead_letter:
+            if value is not None and len(value) >= self._left_out_from:
                 headers.append(("dlq.value-left-out", f"{len(value)} bytes, too large for this topic".encode()))
                 value = None
             letters.append(Outgoing(self._settings.dead_letter_topics[origin.topic], record.key, value, headers))

@@ -33,8 +33,15 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _T = TypeVar("_T")
+_FOR_THE_BATCH = 0.7  # of the shutdown timeout; the rest is for saying goodbye
+_LEAST_S = 0.2  # for each step of closing, however late it is
+_TWINS = 3  # so often fenced by our own id: that is no restart any more
 _GOODBYE_S = 5.0  # for each step of closing, after the batch in hand is done
 _WATCH_S = 5.0
+_OVERDUE = (
+    "what was in hand did not end in time after the stop signal: Kafka or Postgres does not answer, or "
+    "RATING_SHUTDOWN_TIMEOUT_S is too short; it is given up, and whoever takes over does it"
+)
 _WHERE = {Component.KAFKA: "RATING_KAFKA_BOOTSTRAP", Component.DATABASE: "RATING_DATABASE_URL"}
 
 
@@ -61,8 +68,11 @@ class Worker:
         self.running = asyncio.Event()
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[object] | None = None
+        self._ledger: Ledger | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._ends_at = float("inf")
         self._overdue = False
+        self._met_twins = 0
 
     def install_signals(self) -> None:
         """Stop in order at the first SIGTERM or SIGINT; from then on the signals have their default effect again."""
@@ -88,8 +98,9 @@ class Worker:
         if self.pipeline is not None:
             self.pipeline.stop()
         if self._task is not None:
-            loop = asyncio.get_running_loop()
-            self._deadline = loop.call_later(self._settings.shutdown_timeout_s, self._out_of_time, self._task)
+            loop, timeout_s = asyncio.get_running_loop(), self._settings.shutdown_timeout_s
+            self._ends_at = loop.time() + timeout_s
+            self._deadline = loop.call_later(_FOR_THE_BATCH * timeout_s, self._out_of_time, self._task)
 
     async def run(self) -> None:
         """Start everything, work until stopped, stop everything.
@@ -107,17 +118,16 @@ class Worker:
                 _log.info("serving metrics and health", url=self.http.url)
                 ledger = await self._until_there(Component.DATABASE, lambda: Ledger.open(settings, self._policies))
                 if ledger is not None:
+                    self._ledger = ledger
                     self.health.up(Component.DATABASE)
                     try:
                         await self._with_kafka(ledger)
                     finally:
-                        await ledger.close()
+                        await ledger.close(self._left_s())
         except asyncio.CancelledError:
             if not self._overdue:
                 raise
-            raise StopOverdueError(
-                "the batch in hand took too long to stop; it is rated by whoever takes over"
-            ) from None
+            raise StopOverdueError(_OVERDUE) from None
         finally:
             if self._deadline is not None:
                 self._deadline.cancel()
@@ -130,7 +140,7 @@ class Worker:
             await out.start()  # ends what an earlier producer of ours left open, before positions are read
             for owner in await ledger.claims.take(partitions, out.fence):
                 self.metrics.fenced()
-                _log.warning("fenced the worker that held partitions of ours", owner=owner)
+                self._fenced(owner)
 
         async def release() -> None:
             # Not while a commit of ours may still arrive: whoever takes the partitions has to fence us then.
@@ -173,21 +183,46 @@ class Worker:
         finally:
             watch.cancel()
             try:
-                async with asyncio.timeout(_GOODBYE_S):
+                async with asyncio.timeout(self._left_s()):
                     await housekeeping
                     await housekeeper.leave()
             except PASSING_FAULTS as error:
                 _log.warning("housekeeping did not end in order; another worker takes it over", error=repr(error))
 
+    def _fenced(self, owner: str) -> None:
+        """Say whose partitions were taken over; a process that goes by our own name again and again is a mistake."""
+        if owner.rpartition("#")[0] != self._settings.transactional_id:
+            _log.warning("fenced the worker that held partitions of ours", owner=owner)
+            return
+        self._met_twins += 1
+        if self._met_twins < _TWINS:
+            _log.warning("fenced an earlier process under our own instance id", owner=owner)
+        else:
+            _log.error(
+                "another process runs under our instance id, and each ends what the other begins: give every worker a "
+                "RATING_INSTANCE_ID of its own",
+                instance=self._settings.instance_id,
+                owner=owner,
+                times=self._met_twins,
+            )
+
+    def _left_s(self) -> float:
+        """Give how long a step of closing may take, in seconds: what is left of the shutdown timeout, but a moment."""
+        left_s = self._ends_at - asyncio.get_running_loop().time()
+        return max(_LEAST_S, min(_GOODBYE_S, left_s))
+
     def _out_of_time(self, task: asyncio.Task[object]) -> None:
-        _log.error("the batch in hand took too long to stop; it is given up, and rated by whoever takes over")
+        """Give up what doesn't end; Postgres first: a rollback that it does not answer would hold up all the rest."""
+        _log.error(_OVERDUE)
         self._overdue = True
+        if self._ledger is not None:
+            self._ledger.terminate()
         task.cancel()
 
     async def _stop_in_order(self, source: Source, out: Publisher) -> None:
         for step in (out.abort, source.stop, out.stop):
             try:
-                async with asyncio.timeout(_GOODBYE_S):
+                async with asyncio.timeout(self._left_s()):
                     await step()
             except PASSING_FAULTS as error:
                 _log.warning("no proper goodbye; whoever takes over fences this worker", error=repr(error))

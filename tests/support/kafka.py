@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
@@ -44,8 +45,17 @@ def record_of(match: Match) -> Raw:
     return Raw(pair_key(match.pool, *(side.id for side in match.sides)), encode_match(match))
 
 
-async def produce(settings: Settings, records: Iterable[Raw], topic: str | None = None) -> int:
-    """Send records to the match topic, or to another; gives how many, once all are acknowledged."""
+async def produce(
+    settings: Settings, records: Iterable[Raw], topic: str | None = None, *, transaction: str | None = None
+) -> int:
+    """Send records to the match topic, or to another; gives how many, once all are acknowledged.
+
+    Args:
+        settings: Name broker and topic.
+        records: What to send.
+        topic: Another than the match topic.
+        transaction: `commit` or `abort`: send them in a transaction that ends so.
+    """
 
     def send() -> int:
         errors: list[Any] = []
@@ -53,12 +63,16 @@ async def produce(settings: Settings, records: Iterable[Raw], topic: str | None 
             {
                 "bootstrap.servers": settings.kafka_bootstrap,
                 "enable.idempotence": True,
+                **({} if transaction is None else {"transactional.id": secrets.token_hex(4)}),
                 "linger.ms": 5,
                 "partitioner": "murmur2_random",
                 "message.max.bytes": 2_000_000,
                 "queue.buffering.max.messages": 1_000_000,
             }
         )
+        if transaction is not None:
+            producer.init_transactions(_TIMEOUT_S)
+            producer.begin_transaction()
         count = 0
         for record in records:
             placed: dict[str, Any] = {} if record.partition < 0 else {"partition": record.partition}
@@ -75,6 +89,8 @@ async def produce(settings: Settings, records: Iterable[Raw], topic: str | None 
                 producer.poll(0)
         assert producer.flush(_TIMEOUT_S) == 0, "the broker did not take everything"
         assert not errors, errors[:3]
+        if transaction is not None:
+            getattr(producer, f"{transaction}_transaction")(_TIMEOUT_S)
         return count
 
     return await asyncio.to_thread(send)

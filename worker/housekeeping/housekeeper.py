@@ -21,7 +21,8 @@ from worker.ledger.rounds import Rounds
 from worker.rating.model import Change, Notice
 from worker.retrying import PASSING_FAULTS
 from worker.stream import client
-from worker.stream.errors import BatchLostError, stream_faults
+from worker.stream.errors import BatchLostError, RecordTooLargeError, stream_faults
+from worker.stream.outbox import Limits
 from worker.stream.publisher import publisher
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Housekeeper:
         self._tasks = tasks
         self._metrics = metrics
         self._clock = clock
+        self._limits = Limits()
         self._consumer: AIOKafkaConsumer | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -83,6 +85,9 @@ class Housekeeper:
         while not stop.is_set():
             try:
                 await self.turn(stop)
+            except RecordTooLargeError as error:
+                self._limits.shrink(error)
+                _log.warning("a topic does not take what housekeeping publishes; tried again in less", **error.facts())
             except _PUT_OFF as error:
                 _log.warning("housekeeping is put off", error=repr(error))
             except Exception:  # noqa: BLE001 - a bug in a task must not end the rating of matches
@@ -99,7 +104,7 @@ class Housekeeper:
             return 0
         rounds = 0
         self._consumer = client.bare_consumer(self._settings)
-        out = publisher(self._settings, self._consumer)
+        out = publisher(self._settings, self._consumer, self._limits)
         try:
             with stream_faults():
                 await self._consumer.start()

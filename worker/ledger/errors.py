@@ -13,6 +13,10 @@ class RaceLostError(Exception):
     """Another worker recorded a match or a player of this batch first: run the batch again."""
 
 
+class RowRefusedError(Exception):
+    """Postgres refuses a row of this batch, whenever it is tried: `apply` finds it."""
+
+
 class LedgerSetupError(Exception):
     """The database can't be worked with until somebody mends it: says what is wrong and what to do."""
 

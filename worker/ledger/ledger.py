@@ -105,12 +105,16 @@ class Ledger:
         async with self.connection() as connection:
             await connection.execute("select 1")
 
-    async def close(self) -> None:
-        """Close every connection; a peer that does not answer is cut off after a few seconds."""
+    async def close(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> None:
+        """Close every connection; a peer that does not answer within the timeout is cut off."""
         try:
-            await asyncio.wait_for(self.pool.close(), _CLOSE_TIMEOUT_S)
+            await asyncio.wait_for(self.pool.close(), timeout_s)
         except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-            self.pool.terminate()
+            self.terminate()
+
+    def terminate(self) -> None:
+        """Cut every connection, whatever waits for an answer on it; Postgres rolls back what was open."""
+        self.pool.terminate()
 
 
 async def open_pool(settings: Settings) -> asyncpg.Pool[Any]:

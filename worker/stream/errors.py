@@ -11,9 +11,7 @@ from aiokafka.errors import (
     InvalidProducerEpoch,
     InvalidSessionTimeoutError,
     KafkaError,
-    MessageSizeTooLargeError,
     ProducerFenced,
-    RecordListTooLargeError,
     SaslAuthenticationFailed,
     TopicAuthorizationFailedError,
     TransactionalIdAuthorizationFailed,
@@ -52,7 +50,25 @@ class StreamAwayError(Exception):
 
 
 class RecordTooLargeError(Exception):
-    """A topic takes no record as large as one of these; trying again the same does not help."""
+    """A topic does not take a batch of records, or a single one, for its size; the same again does not help.
+
+    Attributes:
+        topic: The topic.
+        records: How many records there were in the batch.
+        size: How large it was, in bytes.
+        largest: The size of the largest value in it, in bytes.
+    """
+
+    def __init__(self, topic: str, records: int, size: int, largest: int) -> None:
+        super().__init__(f"topic {topic} takes no batch of {records} records and {size} bytes")
+        self.topic = topic
+        self.records = records
+        self.size = size
+        self.largest = largest
+
+    def facts(self) -> dict[str, object]:
+        """Give what a log line should say."""
+        return {"topic": self.topic, "records": self.records, "bytes": self.size}
 
 
 class StreamSetupError(Exception):
@@ -66,12 +82,9 @@ def stream_faults() -> Iterator[None]:
     Raises:
         StreamAwayError: What passes by itself.
         StreamSetupError: Rights or a login that somebody must mend.
-        RecordTooLargeError: A record that the topic does not take.
     """
     try:
         yield
-    except (MessageSizeTooLargeError, RecordListTooLargeError) as error:
-        raise RecordTooLargeError(str(error)) from error
     except InvalidSessionTimeoutError as error:
         raise StreamSetupError(
             "The broker refuses RATING_SESSION_TIMEOUT_MS: set it between the broker's group.min.session.timeout.ms "

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aiokafka.errors import MessageSizeTooLargeError, RecordListTooLargeError
 from aiokafka.partitioner import DefaultPartitioner
 
+from worker.stream.errors import RecordTooLargeError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from aiokafka import AIOKafkaProducer
 
+_TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 _partition_of: Callable[..., int] = DefaultPartitioner()
 
 
@@ -25,6 +30,17 @@ class Outgoing(NamedTuple):
     headers: Sequence[tuple[str, bytes | None]]
 
 
+class Limits(dict[str, int]):
+    """By topic: how large a batch of several records may be, in bytes before compression; learnt from refusals.
+
+    One of a topic that is not named is as large as the producer makes them.
+    """
+
+    def shrink(self, error: RecordTooLargeError) -> None:
+        """Halve what a topic refused."""
+        self[error.topic] = error.size // 2
+
+
 @lru_cache(maxsize=200_000)
 def partition_for(key: bytes | None, count: int) -> int:
     """Give the partition of a key as every Kafka client does by default (murmur2), out of `count`.
@@ -35,15 +51,28 @@ def partition_for(key: bytes | None, count: int) -> int:
     return _partition_of(key, partitions, partitions)
 
 
-async def send_all(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> None:
+async def send_all(
+    producer: AIOKafkaProducer, records: Sequence[Outgoing], limits: Mapping[str, int] = MappingProxyType({})
+) -> None:
     """Send records, those of a partition in their order, and wait until every one is acknowledged.
 
+    Args:
+        producer: A started one.
+        records: What to send.
+        limits: How large batches may be.
+
     Raises:
+        RecordTooLargeError: A topic does not take one of the batches for its size.
         KafkaError: The broker refuses one; some of the others may have been accepted.
     """
     counts: dict[str, int] = {}
-    sent: list[asyncio.Future[object]] = []
+    sent: list[tuple[asyncio.Future[object], str, Any]] = []
     builders: dict[tuple[str, int], Any] = {}
+
+    async def send(at: tuple[str, int], builder: Any) -> None:
+        topic, partition = at
+        sent.append((await producer.send_batch(builder, topic, partition=partition), topic, builder))
+
     try:
         for topic, key, value, headers in records:
             count = counts.get(topic)
@@ -51,19 +80,40 @@ async def send_all(producer: AIOKafkaProducer, records: Sequence[Outgoing]) -> N
                 count = counts[topic] = len(await producer.partitions_for(topic))
             at = (topic, partition_for(key, count) if key is not None else 0)
             builder = builders.get(at)
+            if builder is not None and topic in limits and builder.size() + len(value or b"") > limits[topic]:
+                await send(at, builder)
+                builder = None
             if builder is None:
                 builder = builders[at] = producer.create_batch()
             if builder.append(timestamp=None, key=key, value=value, headers=headers) is None:  # full
-                sent.append(await producer.send_batch(builder, topic, partition=at[1]))
+                await send(at, builder)
                 builder = builders[at] = producer.create_batch()
                 builder.append(timestamp=None, key=key, value=value, headers=headers)
-        for (topic, partition), builder in builders.items():
-            sent.append(await producer.send_batch(builder, topic, partition=partition))
-        await asyncio.gather(*sent)
+        for at, builder in builders.items():
+            await send(at, builder)
+        await asyncio.gather(*(future for future, _, _ in sent))
+    except _TOO_LARGE as error:
+        raise _refused(sent, records) or error from error
     finally:
         # Whatever went wrong with one batch, the outcome of every other is retrieved, so that none is reported later.
-        for future in sent:
+        for future, _, _ in sent:
             future.add_done_callback(_retrieve)
+
+
+def _refused(
+    sent: Sequence[tuple[asyncio.Future[object], str, Any]], records: Sequence[Outgoing]
+) -> RecordTooLargeError | None:
+    """Say which batch was refused for its size; of several the one with the fewest records."""
+    refused = [
+        (builder.record_count(), builder.size(), topic)
+        for future, topic, builder in sent
+        if future.done() and not future.cancelled() and isinstance(future.exception(), _TOO_LARGE)
+    ]
+    if not refused:
+        return None
+    count, size, topic = min(refused)
+    largest = max(len(record.value or b"") for record in records if record.topic == topic)
+    return RecordTooLargeError(topic, count, size, largest)
 
 
 def _retrieve(future: asyncio.Future[object]) -> None:

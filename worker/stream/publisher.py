@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from worker.settings import Delivery
 from worker.stream import client
 from worker.stream.errors import FENCED, BatchLostError, StreamAwayError, StreamSetupError, stream_faults
-from worker.stream.outbox import Outgoing, send_all
+from worker.stream.outbox import Limits, Outgoing, send_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 
 class Publisher(Protocol):
-    """What the pipeline asks of either mode."""
+    """What the pipeline asks of either mode.
+
+    Attributes:
+        limits: How large the batches for each topic may be.
+    """
+
+    limits: Limits
 
     async def start(self) -> None:
         """Connect, if that is not done. Raises StreamAwayError where the broker is away."""
@@ -59,17 +65,19 @@ class Publisher(Protocol):
         """Disconnect; tolerates a second call."""
 
 
-def publisher(settings: Settings, consumer: AIOKafkaConsumer) -> Publisher:
+def publisher(settings: Settings, consumer: AIOKafkaConsumer, limits: Limits | None = None) -> Publisher:
     """Make the publisher of the delivery mode that the settings ask for."""
+    limits = Limits() if limits is None else limits
     if settings.delivery is Delivery.EXACTLY_ONCE:
-        return ExactlyOncePublisher(settings)
-    return AtLeastOncePublisher(settings, consumer)
+        return ExactlyOncePublisher(settings, limits)
+    return AtLeastOncePublisher(settings, consumer, limits)
 
 
 class ExactlyOncePublisher:
     """Changes, dead letters and offsets in one Kafka transaction a batch."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, limits: Limits) -> None:
+        self.limits = limits
         self._settings = settings
         self._producer: AIOKafkaProducer | None = None
         self._open = False
@@ -96,7 +104,7 @@ class ExactlyOncePublisher:
                 async with asyncio.timeout(self._settings.publish_timeout_s):
                     self._open = self._broken = True
                     await self._producer.begin_transaction()
-                    await send_all(self._producer, records)
+                    await send_all(self._producer, records, self.limits)
                     self._broken = False
         except StreamAwayError as error:
             raise await self._fenced_or(error) from error
@@ -167,7 +175,8 @@ class ExactlyOncePublisher:
 class AtLeastOncePublisher:
     """For brokers or operators without transactions: publish after the Postgres commit, then commit the offsets."""
 
-    def __init__(self, settings: Settings, consumer: AIOKafkaConsumer) -> None:
+    def __init__(self, settings: Settings, consumer: AIOKafkaConsumer, limits: Limits) -> None:
+        self.limits = limits
         self._settings = settings
         self._consumer = consumer
         self._producer: AIOKafkaProducer | None = None
@@ -194,7 +203,7 @@ class AtLeastOncePublisher:
         try:
             with stream_faults():
                 async with asyncio.timeout(self._settings.publish_timeout_s):
-                    await send_all(self._producer, self._staged)
+                    await send_all(self._producer, self._staged, self.limits)
         except BaseException:
             await self.stop()  # what it still holds would be sent beside the second try
             raise

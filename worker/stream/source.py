@@ -9,7 +9,6 @@ records below the next expected offset are skipped; both are counted.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -17,10 +16,12 @@ from aiokafka import ConsumerRebalanceListener, TopicPartition
 
 from worker.ops.metrics import Dropped
 from worker.stream import client
+from worker.stream.batch import Batch
 from worker.stream.errors import stream_faults
+from worker.stream.lenient import be_lenient
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable
 
     from aiokafka import AIOKafkaConsumer
     from aiokafka.structs import ConsumerRecord
@@ -29,45 +30,8 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 _log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A record that Kafka's client can't read, because the name of a header is not UTF-8. It stays where it is.
-
-    Attributes:
-        topic: Where it is, with `partition` and `offset`.
-        why: What the client says.
-    """
-
-    topic: str
-    partition: int
-    offset: int
-    why: str
-    timestamp: int = -1
-    key: bytes | None = None
-    value: bytes | None = None
-    headers: tuple[tuple[str, bytes], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Records from all assigned partitions, those of a partition in the order of their offsets.
-
-    Attributes:
-        records: At least one.
-        offsets: The offset after the last record, for each partition in the batch: what to commit.
-        epoch: The assignment that the records were fetched under.
-    """
-
-    records: list[ConsumerRecord[bytes, bytes] | Unreadable]
-    offsets: Mapping[TopicPartition, int]
-    epoch: int
-
-    @property
-    def partitions(self) -> list[tuple[str, int]]:
-        """Topic and number of each partition in the batch."""
-        return [(partition.topic, partition.partition) for partition in self.offsets]
+_PIECES = 8  # in which a batch is fetched at least, when its records are large
+_LARGEST_PIECE = 250
 
 
 class Source(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -96,7 +60,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         self._epoch = 0
         self._prepared_epoch = -1
         self._between = False
-        self._one_by_one = False
+        self._piece = _LARGEST_PIECE
         self._next_offsets: dict[TopicPartition, int] = {}
         self._idle = asyncio.Event()
         self._idle.set()
@@ -156,7 +120,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
             self._metrics.dropped(Dropped.STALE_EPOCH, sum(map(len, fetched.values())))
             self.reset()
             return None
-        records: list[ConsumerRecord[bytes, bytes] | Unreadable] = []
+        records: list[ConsumerRecord[bytes, bytes]] = []
         offsets: dict[TopicPartition, int] = {}
         for partition, its_records in fetched.items():
             expected = self._next_offsets.get(partition, 0)
@@ -241,30 +205,35 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         return {p: first[p] if offset is None else offset for p, offset in zip(ordered, committed, strict=True)}
 
     async def _fetch(self) -> dict[TopicPartition, list[Any]]:
-        """Fetch what is there, or one record at a time while one is looked for that can't be read."""
-        if not self._one_by_one:
-            try:
-                with stream_faults():
-                    return await self.consumer.getmany(  # type: ignore[no-any-return]
-                        timeout_ms=self._settings.batch_max_wait_ms, max_records=self._settings.batch_max_records
-                    )
-            except UnicodeDecodeError:
-                _log.warning("a record can't be read; it is looked for, one record at a time")
-                self._one_by_one = True
-                self.reset()
-                return {}
-        for partition in sorted(self.consumer.assignment()):
-            try:
-                with stream_faults():
-                    fetched = await self.consumer.getmany(partition, timeout_ms=100, max_records=1)
-            except UnicodeDecodeError as error:
-                self._one_by_one = False
-                offset = await self.consumer.position(partition)
-                self.consumer.seek(partition, offset + 1)
-                return {partition: [Unreadable(partition.topic, partition.partition, offset, str(error))]}
-            if fetched:
-                return fetched  # type: ignore[no-any-return]
-        return {}
+        """Fetch what is there, up to the limits of a batch."""
+        try:
+            return await self._fetch_in_pieces()
+        except UnicodeDecodeError as error:
+            _log.warning("a record has a header name that isn't UTF-8; such names are read as they are", why=str(error))
+            be_lenient()
+            self.reset()  # what was taken from other partitions before it comes again
+            return {}
+
+    async def _fetch_in_pieces(self) -> dict[TopicPartition, list[Any]]:
+        """Fetch a batch piece by piece, so that large records, which may have come compressed, don't pile up."""
+        fetched: dict[TopicPartition, list[Any]] = {}
+        timeout_ms = self._settings.batch_max_wait_ms
+        count = size = 0
+        while count < self._settings.batch_max_records and size < self._settings.batch_max_bytes:
+            asked = min(self._piece, self._settings.batch_max_records - count)
+            with stream_faults():
+                piece = await self.consumer.getmany(timeout_ms=timeout_ms, max_records=asked)
+            piece_count = piece_size = 0
+            for partition, records in piece.items():
+                fetched.setdefault(partition, []).extend(records)
+                piece_count += len(records)
+                piece_size += sum(len(record.value or b"") for record in records)
+            count, size = count + piece_count, size + piece_size
+            self._piece = _next_piece(self._piece, piece_size, self._settings.batch_max_bytes)
+            if piece_count < asked:
+                break  # that was all that is here
+            timeout_ms = 0
+        return fetched
 
     def _forget(self) -> None:
         """Forget an assignment: what was fetched under it is dropped."""
@@ -272,3 +241,10 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         self._epoch += 1
         self._next_offsets.clear()
         self._metrics.held(())
+
+
+def _next_piece(piece: int, size: int, limit: int) -> int:
+    """Give how many records to ask for next, so that a piece is a small part of the limit: fewer, or slowly more."""
+    if size * _PIECES > limit:
+        return max(1, piece * limit // (size * _PIECES))
+    return min(piece * 2, _LARGEST_PIECE)
