@@ -9,7 +9,7 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import BasicAuth, web
+from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -22,6 +22,7 @@ AUDIENCE = "kafka"
 CLIENT_ID = "rating worker"  # with what has to be encoded, as RFC 6749 asks
 CLIENT_SECRET = "Zq7-client:geheim/+"  # noqa: S105 - a word that appears nowhere else
 SCOPE = "ratings"
+_LOGIN = "Basic " + base64.b64encode(b"rating+worker:Zq7-client%3Ageheim%2F%2B").decode()
 
 
 class IdentityProvider:
@@ -68,8 +69,7 @@ class IdentityProvider:
 
     async def _answer(self, request: web.Request) -> web.Response:
         form = await request.post()
-        login = BasicAuth.decode(request.headers["Authorization"])
-        if (login.login, login.password) != ("rating+worker", "Zq7-client%3Ageheim%2F%2B"):
+        if request.headers["Authorization"] != _LOGIN:
             return web.json_response({"error": "invalid_client", "error_description": "who are you"}, status=401)
         if (form["grant_type"], form["scope"]) != ("client_credentials", SCOPE):
             return web.json_response({"error": "invalid_scope"}, status=400)

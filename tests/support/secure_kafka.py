@@ -23,8 +23,15 @@ KEY_PASSWORD = "Zq7-key-geheim"  # noqa: S105 - likewise
 SESSION_MS = 3_000
 """The broker ends a connection that came in by a token after so long, unless it logs in anew, which aiokafka can't."""
 
-TLS, MUTUAL, MISNAMED, SASL, SASL_TLS = "TLS", "MUTUAL", "MISNAMED", "SASL", "SASL_TLS"
-_LISTENERS = {TLS: "SSL", MUTUAL: "SSL", MISNAMED: "SSL", SASL: "SASL_PLAINTEXT", SASL_TLS: "SASL_SSL"}
+TLS, MUTUAL, MISNAMED, SASL, SASL_TLS, PLAIN_ONLY = "TLS", "MUTUAL", "MISNAMED", "SASL", "SASL_TLS", "PLAIN_ONLY"
+_LISTENERS = {
+    TLS: "SSL",
+    MUTUAL: "SSL",
+    MISNAMED: "SSL",
+    SASL: "SASL_PLAINTEXT",
+    SASL_TLS: "SASL_SSL",
+    PLAIN_ONLY: "SASL_PLAINTEXT",
+}
 _SECURITY = "org.apache.kafka.common.security"
 _MODULES = {
     SaslMechanism.PLAIN: f'{_SECURITY}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";',
@@ -56,6 +63,7 @@ class SecureKafka:
             **_keystore(SASL_TLS, server),
             **_logins(SASL),
             **_logins(SASL_TLS),
+            **_logins(PLAIN_ONLY, SaslMechanism.PLAIN),
         }
         self.broker = Kafka(
             properties,
@@ -140,11 +148,11 @@ def _truststore(listener: str, authority: Authority) -> Mapping[str, str]:
     }
 
 
-def _logins(listener: str) -> Mapping[str, str]:
+def _logins(listener: str, *mechanisms: SaslMechanism) -> Mapping[str, str]:
     prefix = f"listener.name.{listener.lower()}"
     by_token, handler = f"{prefix}.oauthbearer", f"{_SECURITY}.oauthbearer.OAuthBearerValidatorCallbackHandler"
     return {
-        f"{prefix}.sasl.enabled.mechanisms": ",".join(_MODULES),
+        f"{prefix}.sasl.enabled.mechanisms": ",".join(mechanisms or _MODULES),
         **{f"{prefix}.{name.lower()}.sasl.jaas.config": module for name, module in _MODULES.items()},
         f"{by_token}.sasl.server.callback.handler.class": handler,
         f"{by_token}.connections.max.reauth.ms": str(SESSION_MS),

@@ -43,6 +43,7 @@ _MEND_TLS = {
 }
 # The first bytes of a TLS alert, which aiokafka takes for the length of an answer.
 _TLS_ALERT = 0x1503
+_GOODBYE_S = 1.0
 _HANDSHAKE_TAKEN = (0, 33)  # yes, or not by this mechanism: either way there is a login
 
 
@@ -89,7 +90,10 @@ async def _connected(settings: Settings, broker: str, options: dict[str, Any]) -
         await connection.connect()
         yield connection
     finally:
-        connection.close()
+        closed = connection.close()
+        if connection._protocol is not None:  # noqa: SLF001 - it was connected, so there is an end to wait for
+            # uvloop can't end a command while a TLS connection is still saying goodbye.
+            await asyncio.wait({closed}, timeout=_GOODBYE_S)
 
 
 def _of_login(settings: Settings, error: Exception) -> str | None:

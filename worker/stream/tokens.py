@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from base64 import b64encode
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
@@ -99,11 +100,14 @@ class EndpointTokens(AbstractTokenProvider):  # type: ignore[misc]
         client = self._client
         form = {"grant_type": "client_credentials"} | ({"scope": client.scope} if client.scope else {})
         # RFC 6749, 2.3.1: both are encoded as in a form before they are joined.
-        login = aiohttp.BasicAuth(quote_plus(client.id), quote_plus(client.secret))
+        login = b64encode(f"{quote_plus(client.id)}:{quote_plus(client.secret)}".encode()).decode()
+        headers = {"Authorization": f"Basic {login}"}
         try:
             async with (
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(client.timeout_s)) as session,
-                session.post(client.url, data=form, auth=login, ssl=self._trust(), allow_redirects=False) as response,
+                session.post(
+                    client.url, data=form, headers=headers, ssl=self._trust(), allow_redirects=False
+                ) as response,
             ):
                 answer = await _json(response)
                 if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
