@@ -99,12 +99,12 @@ def _sort_notice(record: Raw, played: Played, names: Names) -> None:
         return
     kind = name_of(record.header("ce_type") or "")
     policy = event["policy"]["name"]
-    owner = event.get("player_id") or event.get("tournament_id")
-    prefix = _prefix(owner) if owner else next((one for one in played.outcomes if policy.endswith(f"-{one}")), "")
-    if kind == "policy-changed" and not prefix:  # of a policy that ships: whoever asks may see it
-        for one, outcome in played.outcomes.items():
-            outcome.shared.append(notice_row(kind, event, names, one))
+    if kind == "policy-changed":  # of a scenario's own policy, or of one that ships: whoever asks may see that
+        own = [one for one in played.outcomes if policy.endswith(f"-{one}")]
+        for one in own or played.outcomes:
+            played.outcomes[one].policies.append(notice_row(kind, event, names, one))
         return
+    prefix = _prefix(event.get("player_id") or event.get("tournament_id") or "")
     if prefix not in played.outcomes:
         played.stray.append(event)
         return

@@ -57,7 +57,7 @@ def differences(scenario: Scenario, clock: Clock, outcome: Outcome) -> str:
         table = scenario.tables.get(name)
         got = outcome.rows[name]
         if table is not None and any(row.cells.get("notice") == "policy-changed" for row in table.rows):
-            got = got + outcome.shared
+            got = got + outcome.policies
         if table is None:
             if section.always and got:
                 reports.append(f"{name}: the scenario says of none, and there are\n{_all(section, got, None, clock)}")

@@ -90,12 +90,12 @@ class Outcome:
     Attributes:
         events: The events of rating-events, as they were published.
         rows: By table.
-        shared: Notices that are nobody's: of changed policies that ship.
+        policies: The notices of changed policies, which nobody looks at who does not ask for them.
     """
 
     events: list[dict[str, Any]] = field(default_factory=list)
     rows: dict[str, list[Got]] = field(default_factory=lambda: {name: [] for name in SECTIONS})
-    shared: list[Got] = field(default_factory=list)
+    policies: list[Got] = field(default_factory=list)
 
 
 class Names(NamedTuple):
@@ -162,7 +162,7 @@ def change_row(event: Mapping[str, Any], names: Names, prefix: str) -> Got:
 
 def notice_row(kind: str, event: Mapping[str, Any], names: Names, prefix: str) -> Got:
     """Give a notice as a row; of a signal, the notice is the signal's name."""
-    evidence = ", ".join(f"{name} {value:g}" for name, value in event.get("evidence", {}).items())
+    evidence = ", ".join(f"{name} {value:g}" for name, value in sorted(event.get("evidence", {}).items()))
     return {
         "notice": event.get("signal", kind),
         "pool": names.pool(event["pool"], prefix) if "pool" in event else None,

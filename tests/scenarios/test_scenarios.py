@@ -51,9 +51,7 @@ async def played(request: pytest.FixtureRequest, stack: Stack, tmp_path_factory:
     """What came out of the scenarios that are asked for, played together."""
     asked = [item.callspec.params.get("scenario") for item in request.session.items if hasattr(item, "callspec")]
     prepared = {one.scenario.prefix: one for one in asked if isinstance(one, Prepared)}  # each once, for all its tests
-    together = [
-        await play(stack, arena, tmp_path_factory.mktemp("arena")) for arena in arenas(list(prepared.values()))
-    ]
+    together = [await play(stack, arena, tmp_path_factory.mktemp("arena")) for arena in arenas(list(prepared.values()))]
     whole = together[0]
     for other in together[1:]:
         whole.outcomes |= other.outcomes
