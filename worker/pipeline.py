@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _QUIET_TRIES = 5
+_TWIN_FENCES, _TWIN_WINDOW_S = 3, 120.0  # so often fenced within so many seconds
 _SLICE = 50  # records decoded before the loop may turn
 _CAREFUL_RECORDS = 100  # in a batch in which a row that Postgres refuses is searched for
 
@@ -64,6 +65,7 @@ class Pipeline:
         self._health = health
         self._translator = Translator(settings, ledger.policies)
         self._stop = asyncio.Event()
+        self._fenced_at: list[float] = []
         self.totals: Counter[str] = Counter()
 
     def stop(self) -> None:
@@ -198,9 +200,24 @@ class Pipeline:
         kind = lost.kind if isinstance(lost, BatchLostError) else "claim-lost"
         if isinstance(lost, ClaimLostError):
             self._metrics.lost_claim()
-        _log.warning("batch dropped", kind=kind, why=str(lost))
+        _log.warning("batch given back", kind=kind, why=str(lost))
+        if kind == "fenced":
+            self._look_for_a_twin()
         self._health.progress()
         self._source.reset()
+
+    def _look_for_a_twin(self) -> None:
+        """Being fenced is how partitions change hands; again and again, it is another process under our own name."""
+        now = time.monotonic()
+        self._fenced_at = [at for at in self._fenced_at if now - at < _TWIN_WINDOW_S] + [now]
+        if len(self._fenced_at) >= _TWIN_FENCES:
+            _log.error(
+                "another process seems to run under our instance id, and each ends what the other begins: give every "
+                "worker a RATING_INSTANCE_ID of its own",
+                instance=self._settings.instance_id,
+                fenced=len(self._fenced_at),
+                within_s=_TWIN_WINDOW_S,
+            )
 
     def _make_smaller(self, error: RecordTooLargeError) -> None:
         """Send less at once to the topic that refuses it; a single dead letter goes without its value."""

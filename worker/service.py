@@ -35,7 +35,6 @@ _log = structlog.get_logger(__name__)
 _T = TypeVar("_T")
 _FOR_THE_BATCH = 0.7  # of the shutdown timeout; the rest is for saying goodbye
 _LEAST_S = 0.2  # for each step of closing, however late it is
-_TWINS = 3  # so often fenced by our own id: that is no restart any more
 _GOODBYE_S = 5.0  # for each step of closing, after the batch in hand is done
 _WATCH_S = 5.0
 _OVERDUE = (
@@ -72,7 +71,6 @@ class Worker:
         self._deadline: asyncio.TimerHandle | None = None
         self._ends_at = float("inf")
         self._overdue = False
-        self._met_twins = 0
 
     def install_signals(self) -> None:
         """Stop in order at the first SIGTERM or SIGINT; from then on the signals have their default effect again."""
@@ -140,7 +138,7 @@ class Worker:
             await out.start()  # ends what an earlier producer of ours left open, before positions are read
             for owner in await ledger.claims.take(partitions, out.fence):
                 self.metrics.fenced()
-                self._fenced(owner)
+                _log.warning("fenced the worker that held partitions of ours", owner=owner)
 
         async def release() -> None:
             # Not while a commit of ours may still arrive: whoever takes the partitions has to fence us then.
@@ -188,23 +186,6 @@ class Worker:
                     await housekeeper.leave()
             except PASSING_FAULTS as error:
                 _log.warning("housekeeping did not end in order; another worker takes it over", error=repr(error))
-
-    def _fenced(self, owner: str) -> None:
-        """Say whose partitions were taken over; a process that goes by our own name again and again is a mistake."""
-        if owner.rpartition("#")[0] != self._settings.transactional_id:
-            _log.warning("fenced the worker that held partitions of ours", owner=owner)
-            return
-        self._met_twins += 1
-        if self._met_twins < _TWINS:
-            _log.warning("fenced an earlier process under our own instance id", owner=owner)
-        else:
-            _log.error(
-                "another process runs under our instance id, and each ends what the other begins: give every worker a "
-                "RATING_INSTANCE_ID of its own",
-                instance=self._settings.instance_id,
-                owner=owner,
-                times=self._met_twins,
-            )
 
     def _left_s(self) -> float:
         """Give how long a step of closing may take, in seconds: what is left of the shutdown timeout, but a moment."""

@@ -12,10 +12,12 @@ from tests.support.freezing_worker import STEPS
 from tests.support.kafka import produce, record_of, until_all_committed
 from tests.support.matches import stream
 from tests.support.processes import WorkerProcess
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from worker.rating.model import Match
     from worker.settings import Settings
 
 # Postgres ends the transaction of a stopped worker sooner than by default, so that the tests need not wait for it.
@@ -73,19 +75,31 @@ async def test_a_zombie_of_any_step(settings: Settings, tmp_path: Path, step: st
 
 
 async def test_two_workers_under_one_id(settings: Settings, tmp_path: Path) -> None:
-    """Two processes with one instance id, by mistake, get in each other's way and lose or double nothing."""
-    matches = stream(3_000, players=120, seed=5)
-    await produce(settings, map(record_of, matches))
+    """Two processes with one instance id, by mistake, get in each other's way, lose or double nothing, and say so."""
+    sent: list[Match] = []
+
+    async def send(count: int) -> None:
+        more = stream(count, players=120, seed=len(sent), prefix=f"m{len(sent)}")
+        sent.extend(more)
+        await produce(settings, map(record_of, more))
+
+    await send(3_000)
     async with (
         WorkerProcess(settings, tmp_path / "one.log", RATING_INSTANCE_ID="same", **QUICK) as one,
         WorkerProcess(settings, tmp_path / "two.log", RATING_INSTANCE_ID="same", **QUICK) as two,
     ):
+
+        async def noticed() -> bool:
+            await send(300)
+            return any(worker.has_logged("another process seems to run under our instance id") for worker in (one, two))
+
+        await until(noticed, 60, one.tail)
         await until_all_committed(settings, timeout_s=180)
         for worker in (one, two):
             worker.send(signal.SIGTERM)
             assert await worker.until_ended() == 0, worker.tail()
             assert not worker.has_logged("Future exception was never retrieved"), worker.tail()
-    assert (await check(settings, matches)).wrong(but="out_of_order") == {}
+    assert (await check(settings, sent)).wrong(but="out_of_order") == {}
 
 
 async def test_at_least_once_repeats_carry_the_same_id(settings: Settings, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ async def test_a_zombie_between_its_commits_changes_nothing(settings: Settings, 
             await heir.until_logged("fenced the worker")
             await until_all_committed(settings)
             zombie.send(signal.SIGCONT)
-            await zombie.until_logged("batch dropped")
+            await zombie.until_logged("batch given back")
             more = stream(2_000, players=400, seed=4, prefix="later")
             await produce(settings, map(record_of, more))
             await until_all_committed(settings)
