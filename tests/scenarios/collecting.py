@@ -37,6 +37,12 @@ _LEADERBOARD = """
     from leaderboard
     order by pool, rating desc, rating_id
 """
+_VERDICTS = """
+    select sanction_id as id, player_id as player, kind, pool, why, decided_by as by, starts_at as "from",
+           ends_at as until, lifted_at as lifted, lifted_why as "lifted why", lifted_by as "lifted by"
+    from sanctions
+    order by sanction_id
+"""
 _UNRATED = """
     select m.match_id as match, lo.player_id as player, m.unrated_reason as reason, m.unrated_player as "because of"
     from matches m join ratings lo on lo.rating_id = m.lo_rating_id
@@ -79,6 +85,7 @@ async def collect(settings: Settings, ledger: Ledger, scenarios: Sequence[Scenar
     async with ledger.connection() as connection:
         _sort_rows("Standings", await connection.fetch(_STANDINGS), played, names)
         _sort_rows("Leaderboard", await connection.fetch(_LEADERBOARD), played, names)
+        _sort_rows("Verdicts", await connection.fetch(_VERDICTS), played, names)
         _sort_rows("Recorded without change", await connection.fetch(_UNRATED), played, names)
     return played
 
@@ -128,10 +135,10 @@ def _sort_rows(section: str, rows: Sequence[Record], played: Played, names: Name
     for row in rows:
         prefix = _prefix(row["player"])
         got: dict[str, Any] = dict(row)
-        for column in ("player", "match", "because of"):
+        for column in ("player", "match", "because of", "id"):
             if column in got:
                 got[column] = names.plain(got[column])
-        if "pool" in got:
+        if got.get("pool") is not None:
             got["pool"] = names.pool(got["pool"], prefix)
         if section == "Recorded without change":
             del got["player"]

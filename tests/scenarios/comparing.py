@@ -55,9 +55,7 @@ def differences(scenario: Scenario, clock: Clock, outcome: Outcome) -> str:
     reports = []
     for name, section in SECTIONS.items():
         table = scenario.tables.get(name)
-        got = outcome.rows[name]
-        if table is not None and any(row.cells.get("notice") == "policy-changed" for row in table.rows):
-            got = got + outcome.policies
+        got = [*_policies(table, outcome), *outcome.rows[name]] if name == "Notices" else outcome.rows[name]
         if table is None:
             if section.always and got:
                 reports.append(f"{name}: the scenario says of none, and there are\n{_all(section, got, None, clock)}")
@@ -67,6 +65,13 @@ def differences(scenario: Scenario, clock: Clock, outcome: Outcome) -> str:
             near = _near(table, section, got, clock)
             reports.append(_report(scenario, table, section, pairs, clock) + _all(section, near, table, clock))
     return "\n\n".join(reports)
+
+
+def _policies(table: Table | None, outcome: Outcome) -> list[Got]:
+    """Give the notices of changed policies that a table asks for: all of each policy that it names."""
+    rows = () if table is None else table.rows
+    named = {row.cells["policy"].split()[0] for row in rows if row.cells.get("notice") == "policy-changed"}
+    return [notice for notice in outcome.policies if notice["policy"].split()[0] in named]
 
 
 def _pairs(table: Table, section: Section, got: Sequence[Got], clock: Clock) -> Iterator[_Pair]:

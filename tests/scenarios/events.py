@@ -158,7 +158,7 @@ class Story:
         if "tournament" in row.cells:
             match["tournament_id"] = self._id(row.cells["tournament"])
         if "verified" in row.cells:
-            match["verified"] = row.cells["verified"] == "yes"
+            match["verified"] = _flag(row, "verified")
         return self._event("match", "match-finished", row, _pair_key(pool, [one["id"] for one in players]), match)
 
     def _void(self, name: str, row: Row, at: datetime) -> Sent:
@@ -255,6 +255,12 @@ def _cell(row: Row, column: str) -> str:
     if column not in row.cells:
         raise ValueError(f"{column!r} is empty")
     return row.cells[column]
+
+
+def _flag(row: Row, column: str) -> bool:
+    if row.cells[column] not in {"yes", "no"}:
+        raise ValueError(f"{column} is {row.cells[column]!r}; it is yes or no")
+    return row.cells[column] == "yes"
 
 
 def _times(text: str | None) -> tuple[int, timedelta]:

@@ -71,6 +71,13 @@ SECTIONS: dict[str, Section] = {
             **dict.fromkeys(("provisional", "inactive"), Kind.FLAG),
         },
     ),
+    "Verdicts": Section(
+        ("id",),
+        {
+            **dict.fromkeys(("id", "player", "kind", "pool", "why", "by", "lifted why", "lifted by"), Kind.TEXT),
+            **dict.fromkeys(("from", "until", "lifted"), Kind.TIME),
+        },
+    ),
     "Leaderboard": Section(
         ("player",),
         {
