@@ -88,7 +88,11 @@ def test_a_scenario_is_read_whole(tmp_path: Path) -> None:
         ("day 1 12:00", "noon", "line 13: 'noon' is no time; allowed is 'day 3'"),
         ("day 1 12:00", "day 59", "line 13: 'day 59' lies less than 3 days before"),
         ("| match | m1 | ann", "| game | m1 | ann", "line 13: no such event as 'game'; there are match, void"),
-        ("| who |", "| who | verified |", "line 13: the row has 4 cells, the heading has 5"),
+        (
+            "who |\n| --- | --- | --- | --- |\n| day 1 12:00 | match | m1 | ann 1–0 bob |",
+            "who | verified |\n| --- | --- | --- | --- | --- |\n| day 1 12:00 | match | m1 | ann 1–0 bob | perhaps |",
+            "line 13: verified is 'perhaps'; it is yes or no",
+        ),
         ("ann 1–0 bob", "ann beats bob", "line 13: who is 'ann beats bob'; of a match it is written"),
         ("- Pool: yi", "", "line 13: no pool"),
         ("- Pool: yi", "- Pool: yi\n- Day 0: once", "line 4: 'once' is no start"),
