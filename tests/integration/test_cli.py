@@ -127,10 +127,12 @@ async def test_an_unmigrated_database(blank_settings: Settings, command: str) ->
 
 
 async def test_a_worker_on_an_unmigrated_database(blank_settings: Settings) -> None:
-    """A worker does not start on a database that is not migrated; it says what does that, after its log lines."""
+    """A worker does not start on a database that is not migrated; its last log line says what does that."""
     ended = await cli_process(blank_settings, "run")
     assert ended.code == 78
-    assert ended.err.splitlines()[-1].startswith("The database is not migrated")
+    lines = [json.loads(line) for line in ended.err.splitlines()]
+    assert lines[-1]["event"].startswith("The database is not migrated")
+    assert (lines[-1]["level"], lines[-1]["exit_code"]) == ("critical", 78)
 
 
 async def test_missing_topics(blank_settings: Settings) -> None:

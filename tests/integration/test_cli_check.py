@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -117,7 +118,9 @@ async def test_check_finds_a_policy_that_was_changed(ready: Settings, tmp_path: 
     assert "version 2" in mend
     refused = await cli_process(ready, "run", **files)
     assert refused.code == 78
-    assert "Policy mine version 1 was changed" in refused.err.splitlines()[-1]
+    last = json.loads(refused.err.splitlines()[-1])
+    assert last["event"].startswith("Policy mine version 1 was changed")
+    assert last["exit_code"] == 78
 
 
 async def test_check_finds_missing_rights(ready: Settings) -> None:

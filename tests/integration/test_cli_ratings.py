@@ -14,7 +14,7 @@ from tests.support.kafka import produce, read_all, record_of, until_all_committe
 from tests.support.matches import START, stream
 from tests.support.running import running
 from tests.support.waiting import until
-from tests.unit.cli.processes import cli, seen, sql, start
+from tests.unit.cli.processes import cli, seen, sql, start, start_into
 from worker.cli.explanation import explain
 from worker.cli.watching import lag
 from worker.events import encode_event, encode_match, pair_key
@@ -112,6 +112,24 @@ async def test_player_and_explain(ready: Settings) -> None:
     told = await cli(ready, "explain", unrated)
     assert told.code == 0
     assert "Not rated: unverified" in told.out
+
+
+async def test_output_that_can_t_be_written(ready: Settings) -> None:
+    """What reads from Postgres or Kafka ends quietly where its reader has gone, and says so where there is no room."""
+    await rate_all(ready)
+    reading, closed = os.pipe()
+    os.close(reading)
+    full = os.open("/dev/full", os.O_WRONLY)
+    best = (await cli(ready, "leaderboard", "yi", "--json")).json()["players"][0]["player_id"]
+    commands = ["leaderboard yi", f"player {best}", f"explain {MATCHES[0].match_id}", "topics", "check --json"]
+    for command in [*commands, f"sanctions {best}", f"integrity {best}", "policy list --database"]:
+        for stdout, code in ((closed, 141), (full, 74)):
+            process = await start_into(stdout, ready, *command.split())
+            _, err = await process.communicate()
+            assert process.returncode == code, (command, err)
+            assert len(err.splitlines()) == (code == 74), (command, err)
+    os.close(closed)
+    os.close(full)
 
 
 async def test_a_ledger_that_was_tampered_with(ready: Settings) -> None:

@@ -5,6 +5,7 @@ Some stand on much (Alembic, aiohttp, aiokafka) and take a second to import; `ra
 
 # Typer reads the annotations of commands while it runs, so here they are no strings.
 
+import sys
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -12,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from worker import __version__
-from worker.cli.exits import MEANINGS
+from worker.cli.exits import MEANINGS, writing
 
 _EXIT_CODES = "\n\n".join(["Exit codes:", *(f"- {code.value}: {meaning}" for code, meaning in MEANINGS.items())])
 _OPTIONS = {"help_option_names": ["-h", "--help"]}
@@ -73,7 +74,8 @@ app = typer.Typer(cls=_Commands, no_args_is_help=True, epilog=_EXIT_CODES, **_ST
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"rating-worker {__version__}")
+        with writing():
+            sys.stdout.write(f"rating-worker {__version__}\n")
         raise typer.Exit
 
 

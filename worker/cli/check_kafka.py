@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from aiokafka.errors import KafkaError
 
 from worker.cli.finding import Finding
-from worker.cli.reaching import described
+from worker.cli.reaching import away, described
 from worker.cli.topic_facts import TopicFact, topic_facts
 from worker.settings import Delivery
 from worker.stream import client
@@ -40,7 +40,7 @@ async def check_kafka(settings: Settings) -> list[Finding]:
     except _AWAY as error:
         return _without_brokers(
             settings,
-            f"{settings.kafka_bootstrap} can't be reached: {described(error)}",
+            away(settings, error),
             "start it, or mend RATING_KAFKA_BOOTSTRAP; the address must be one that the broker advertises",
         )
     found = [Finding.ok("Kafka", f"{settings.kafka_bootstrap}, {_protocol(settings)}")]

@@ -149,9 +149,8 @@ def _next(report: Report) -> Iterator[str]:
     match_id = report.explained[0].match.match_id if report.explained else "MATCH_ID"
     page = next((page for page in report.leaderboards.values() if page.standings), None)
     player = page.standings[0].player_id if page else "PLAYER"
-    yield "Look further, as long as Kafka and Postgres are up:"
-    yield f"  export RATING_KAFKA_BOOTSTRAP={report.settings.kafka_bootstrap}"
-    yield f"  export RATING_DATABASE_URL={report.settings.database_url}"
+    yield "`make demo` stops its servers now, with all that is in them; `make dev` keeps some up, under steady traffic."
+    yield "On servers of your own, look further:"
     yield "  rating-worker leaderboard yi --limit 50"
     yield f"  rating-worker player {player}"
     yield f"  rating-worker explain {match_id}"

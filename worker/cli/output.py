@@ -11,12 +11,12 @@ import os
 import sys
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import orjson
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -27,16 +27,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TextIO
 
+    from rich.progress import Task
+
 _WIDE = 200  # for output that no terminal cuts: a pipe or a file gets whole rows
 _ASCII = str.maketrans({"−": "-", "–": "-", "×": "x", "“": '"', "”": '"', "’": "'", "…": "...", "→": "->", "•": "*"})
 _STATUS_EVERY_S = 10.0
+_MINUTE, _HOUR = 60, 3_600
+_PIPE_CLOSED = 141  # what a shell says of a program that SIGPIPE ended
 
 
 def prepare_streams() -> None:
     """Let a character that the terminal's encoding lacks come out in its likeness or escaped, not as an error.
 
-    A stream that was closed before the program began is none in Python; what goes there goes nowhere.
+    A stream that was closed before the program began is none in Python; what goes there goes nowhere. Where a pipe
+    closes while Rich writes, Typer's help included, the process ends as by SIGPIPE: Rich's own code for it is 1.
     """
+    Console.on_broken_pipe = _end_quietly  # type: ignore[method-assign]
     codecs.register_error("likeness", _likeness)
     sys.stdout = sys.stdout or _nowhere()
     sys.stderr = sys.stderr or _nowhere()
@@ -52,6 +58,13 @@ def quiet() -> None:
     """
     configure_logging(level=LogLevel.WARNING, library_level=LogLevel.ERROR)
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+
+
+def drop_output() -> None:
+    """Point standard output at nothing, so that the interpreter's own last flush does not fail as well."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)
 
 
 def console() -> Console:
@@ -74,17 +87,18 @@ def print_json(value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
-def table(*columns: str, numbers: Sequence[str] = (), title: str | None = None) -> Table:
-    """Make a table; the columns in `numbers` are set to the right."""
+def table(*columns: str, numbers: Sequence[str] = (), whole: Sequence[str] = (), title: str | None = None) -> Table:
+    """Make a table; the columns in `numbers` are set to the right, those in `whole` are never broken into lines."""
     made = Table(
         title=None if title is None else cell(title),
         title_justify="left",
         title_style="bold",
         header_style="bold",
         box=box.SIMPLE_HEAD,
+        collapse_padding=True,
     )
     for name in columns:
-        made.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
+        made.add_column(name, justify="right" if name in numbers else "left", overflow="fold", no_wrap=name in whole)
     return made
 
 
@@ -103,14 +117,32 @@ def cell(text: object, style: str = "") -> Text:
     return Text(plain(str(text)), style=style)
 
 
+def duration(seconds: float) -> str:
+    """Give a duration in words, in its two largest units: "5 s", "2 min 5 s", "1 h 3 min"."""
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
+    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
+
+
+class _Times(ProgressColumn):
+    """How long a task has taken, and how long it may take yet."""
+
+    def render(self, task: Task) -> Text:
+        taken, left = task.elapsed or 0.0, task.time_remaining
+        after = "" if left is None or task.finished else f", about {duration(left)} left"
+        return Text(f"{duration(taken)}{after}")
+
+
 def progress(*, wanted: bool = True) -> Progress:
     """Make a progress bar on standard error; it shows nothing where that is no terminal, or none is wanted."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        _Times(),
         console=_console(sys.stderr),
         disable=not (wanted and sys.stderr.isatty()),
         transient=True,
@@ -137,6 +169,12 @@ def status() -> Iterator[Callable[[str], None]]:
 
 def _console(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDE)
+
+
+def _end_quietly(self: Console) -> NoReturn:
+    self.quiet = True
+    drop_output()
+    raise SystemExit(_PIPE_CLOSED)
 
 
 def _nowhere() -> TextIO:

@@ -31,16 +31,18 @@ def page_json(pool: str, page: Page) -> dict[str, Any]:
 
 def print_page(out: Console, pool: str, page: Page) -> None:
     """Print a leaderboard's page, and how to get the next."""
-    numbers = ("#", "rating", "games", "won", "drawn", "lost")
-    shown = table("#", "player", "rating", "title", *numbers[2:], "last played", numbers=numbers, title=pool)
+    numbers = ("#", "rating", "games", "W/D/L")
+    others = (*numbers[2:], "last played")
+    shown = table("#", "player", "rating", "title", *others, numbers=numbers, whole=(*numbers, *others), title=pool)
     for one in page.standings:
         shown.add_row(
             str(one.rank),
             cell(one.player_id),
             str(whole_points(one.rating)),
             cell(one.title),
-            *map(str, (one.games, one.wins, one.draws, one.losses)),
-            when(one.last_played_at),
+            str(one.games),
+            f"{one.wins}/{one.draws}/{one.losses}",
+            "never" if one.last_played_at is None else f"{one.last_played_at:%Y-%m-%d}",
         )
     if page.standings:
         out.print(shown)
@@ -77,11 +79,14 @@ def print_player(out: Console, standing: Standing, steps: list[Step]) -> None:
     )
     if not steps:
         return
-    shown = table("when", "opponent", "", "before", "change", "after", "match", numbers=("before", "change", "after"))
+    numbers = ("before", "change", "after")
+    shown = table(
+        *("when (UTC)", "opponent", "", *numbers, "match"), numbers=numbers, whole=("when (UTC)", "", *numbers)
+    )
     for step in steps:
         result = step.reason.value if step.score is None else RESULTS[step.score]
         shown.add_row(
-            when(step.occurred_at),
+            f"{step.occurred_at:%Y-%m-%d %H:%M}",
             cell(step.opponent_id or ""),
             result if step.weight == 1 else f"{result} × {number(step.weight)}",
             str(whole_points(step.before)),

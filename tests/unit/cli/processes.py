@@ -40,12 +40,19 @@ class Ended:
 
 async def start(settings: Settings, *arguments: object, **overrides: str) -> asyncio.subprocess.Process:
     """Start a command under these settings, in a process of its own."""
+    return await start_into(asyncio.subprocess.PIPE, settings, *arguments, **overrides)
+
+
+async def start_into(
+    stdout: int, settings: Settings, *arguments: object, **overrides: str
+) -> asyncio.subprocess.Process:
+    """Start a command whose standard output is an open file."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "worker", *map(str, arguments)),
         cwd=ROOT,
         env=os.environ | environment_of(settings) | overrides,
         stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+        stdout=stdout,
         stderr=asyncio.subprocess.PIPE,
     )
 

@@ -8,22 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import asyncpg
 import pytest
 import typer
-from aiokafka.errors import KafkaConnectionError
 
 import worker.cli
 from worker import __version__
 from worker.cli import exits
 from worker.cli.exits import MEANINGS, CommandError, Exit, command
-from worker.cli.reaching import reaching_kafka, reaching_postgres
-from worker.cli.session import worker_faults
-from worker.ledger.errors import LedgerSetupError
-from worker.ops.http import HttpServerError
 from worker.rating import PolicyError
-from worker.settings import DatabaseUrl, Settings, SettingsError, settings_table
-from worker.stream.errors import StreamSetupError
+from worker.settings import Settings, SettingsError, settings_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -147,44 +140,6 @@ def test_the_code_of_every_error(
     assert bool(said.err) == (code in {Exit.CONFIG, Exit.DATA})
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (OSError("refused"), Exit.TEMPORARY),
-        (TimeoutError(), Exit.TEMPORARY),
-        (asyncpg.CannotConnectNowError("starting up"), Exit.TEMPORARY),
-        (asyncpg.InsufficientPrivilegeError("no"), Exit.CONFIG),
-        (LedgerSetupError("no such database"), Exit.CONFIG),
-    ],
-    ids=repr,
-)
-def test_postgres_away(error: Exception, code: Exit) -> None:
-    """A database that is away is told with its place and without its password; the code says whether to try again."""
-    settings = Settings(database_url=DatabaseUrl("postgresql://u:sesame@db.example:5/x"))
-    with pytest.raises(CommandError) as told, reaching_postgres(settings):
-        raise error
-    assert told.value.code is code
-    assert "sesame" not in str(told.value)
-
-
-@pytest.mark.parametrize(
-    "error", [LedgerSetupError("mend it"), StreamSetupError("mend it"), HttpServerError("mend it")]
-)
-def test_what_keeps_a_worker_from_working(error: Exception) -> None:
-    """What somebody has to mend comes in the worker's own words, by the code for it."""
-    with pytest.raises(CommandError, match="Mend it") as told, worker_faults():
-        raise error
-    assert told.value.code is Exit.CONFIG
-
-
-def test_kafka_away() -> None:
-    """A broker that is away is told with its place, and the code says to try again."""
-    settings = Settings(kafka_bootstrap="broker.example:9092")
-    with pytest.raises(CommandError, match=r"broker\.example:9092") as told, reaching_kafka(settings):
-        raise KafkaConnectionError("no")
-    assert told.value.code is Exit.TEMPORARY
-
-
 UNREACHABLE = {
     "RATING_DATABASE_URL": "postgresql://u:sesame@127.0.0.1:1/x?sslkey=sesame",
     "RATING_KAFKA_BOOTSTRAP": "127.0.0.1:1",
@@ -231,7 +186,7 @@ def test_libraries_do_not_chime_in(name: str, code: int) -> None:
     assert "Traceback" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["run", "rate", "migrate", "demo", "leaderboard yi", "check"])
+@pytest.mark.parametrize("name", ["rate", "migrate", "demo", "leaderboard yi", "check", "policy list"])
 @pytest.mark.parametrize(
     "environment",
     [
@@ -251,16 +206,6 @@ def test_settings_that_can_t_be_used(
     assert ended.code == 78
     assert [variable for variable in environment if variable not in said] == []
     assert "same" not in said
-
-
-def test_policies_that_can_t_be_used(tmp_path: Path) -> None:
-    """A worker does not start with a policy that has a fault; the file and the fault are told."""
-    path = tmp_path / "mine.toml"
-    path.write_text('name = "mine"\nversion = 1\n', encoding="utf-8")
-    done = in_a_process("run", RATING_POLICY_FILES=str(path), RATING_HTTP_PORT="0")
-    assert done.returncode == 78
-    assert f"{path}: start: is missing" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [("demo",), ("dev",), ("demo", "--json")], ids=" ".join)
@@ -291,14 +236,3 @@ def test_a_closed_standard_error() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, b"")
-
-
-def test_help_into_a_pipe_that_closes() -> None:
-    """Output that nobody reads ends a command quietly."""
-    done = subprocess.run(
-        ["/bin/sh", "-c", '"$@" | true', "sh", sys.executable, "-m", "worker", "settings"],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
-    assert done.stderr == b""

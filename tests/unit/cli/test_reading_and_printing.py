@@ -6,6 +6,8 @@ import asyncio
 import io
 import threading
 from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +16,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from worker.cli.lines import in_chunks, open_lines
-from worker.cli.output import _likeness, cell, plain, sentence, table
-from worker.ledger.reads import TOP, Cursor
+from worker.cli.output import _likeness, cell, duration, plain, sentence, table
+from worker.cli.render import print_page
+from worker.ledger.reads import TOP, Cursor, Page, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,3 +134,41 @@ def test_no_cursor_breaks_anything(text: str) -> None:
     """Whatever is given as a cursor is one, or is refused as a value that is none."""
     with suppress(ValueError):
         assert Cursor.parse(text).rating_id >= TOP.rating_id
+
+
+def test_a_leaderboard_fits_into_a_terminal() -> None:
+    """A hundred players with ordinary ids and a long title take no more than 80 columns, and a row each."""
+    at = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    best = Standing(
+        pool="yi",
+        player_id="backgammon-king",
+        rating=1234.5,
+        title="Seventh Grade",
+        games=1_234,
+        wins=1_000,
+        draws=34,
+        losses=200,
+        last_played_at=at,
+        version=1_240,
+        peak=1400.0,
+        provisional=False,
+        inactive=False,
+        requalify=0,
+        rating_id=7,
+    )
+    page = Page([replace(best, rank=rank) for rank in range(1, 101)], None)
+    out = io.StringIO()
+    print_page(Console(file=out, width=80, highlight=False), "yi", page)
+    rows = [line for line in out.getvalue().splitlines() if "backgammon-king" in line]
+    assert len(rows) == 100
+    assert rows[0].split() == ["1", "backgammon-king", "1235", "Seventh", "Grade", "1234", "1000/34/200", "2026-03-01"]
+    assert max(map(len, out.getvalue().splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "0 s"), (4.6, "5 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (125, "2 min 5 s"), (3_780, "1 h 3 min")],
+)
+def test_durations(seconds: float, words: str) -> None:
+    """A duration is told in its units, never as a clock's time."""
+    assert duration(seconds) == words
