@@ -142,11 +142,14 @@ def _headers(message: Any) -> tuple[tuple[str, bytes], ...]:
     return tuple(message.headers() or ())
 
 
-async def until_all_committed(settings: Settings, timeout_s: float = 120, topics: Sequence[str] = ()) -> None:
-    """Wait until the worker's group has committed every record of the match topic, or of other topics.
+async def uncommitted(settings: Settings, topics: Sequence[str] = ()) -> int:
+    """Give how many records of the match topic, or of other topics, the worker's group has not committed.
 
     The end of a partition is its high watermark; where the topic was written by transactions it would include markers,
-    which these tests' producers don't write.
+    which most of these tests' producers don't write.
+
+    Raises:
+        KafkaException: The broker is away, or is still electing its coordinators.
     """
 
     def behind() -> int:
@@ -166,14 +169,22 @@ async def until_all_committed(settings: Settings, timeout_s: float = 120, topics
         finally:
             consumer.close()
 
+    return await asyncio.to_thread(behind)
+
+
+async def until_all_committed(
+    settings: Settings, timeout_s: float = 120, topics: Sequence[str] = (), *, but: int = 0
+) -> None:
+    """Wait until the worker's group has committed every record of the match topic, or of other topics, `but` so many."""
     left: int | KafkaException = -1
 
     async def done() -> bool:
         nonlocal left
         try:
-            left = await asyncio.to_thread(behind)
-        except KafkaException as error:  # a broker that has just started is still electing its coordinators
+            left = await uncommitted(settings, topics)
+        except KafkaException as error:
             left = error
-        return left == 0
+            return False
+        return left <= but
 
     await until(done, timeout_s, lambda: f"{left} records are not committed")

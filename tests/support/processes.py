@@ -79,14 +79,15 @@ class WorkerProcess:
 
         await until(logged, timeout_s, lambda: f"{event!r} was not logged: {self.tail()}")
 
+    def is_frozen(self) -> bool:
+        """Tell whether the process is stopped (SIGSTOP); fails with the log if it has ended."""
+        assert self.process.returncode is None, f"ended with {self.process.returncode}: {self.tail()}"
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        return stat.read_text().rsplit(")", 1)[1].split()[0] == "T"
+
     async def until_frozen(self, timeout_s: float = 60) -> None:
         """Wait until the process is stopped (SIGSTOP)."""
-        stat = Path(f"/proc/{self.process.pid}/stat")
-        await until(
-            lambda: stat.read_text().rsplit(")", 1)[1].split()[0] == "T",
-            timeout_s,
-            lambda: f"not frozen: {self.tail()}",
-        )
+        await until(self.is_frozen, timeout_s, lambda: f"not frozen: {self.tail()}")
 
     async def until_ended(self, timeout_s: float = 60) -> int:
         """Wait for the end; gives the exit code."""
@@ -98,9 +99,13 @@ class WorkerProcess:
         assert self.process.returncode is None, f"ended with {self.process.returncode}: {self.tail()}"
         self.process.send_signal(number)
 
+    def lines(self) -> list[str]:
+        """Give its log so far."""
+        return self._log.read_text(errors="replace").splitlines()
+
     def tail(self, lines: int = 15) -> str:
         """Give the end of its log."""
-        return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines:])
+        return "\n".join(self.lines()[-lines:])
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
