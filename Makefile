@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev test lint format bench lock clean
+.PHONY: help install demo dev test soak lint format bench lock clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -28,6 +28,9 @@ dev: $(INSTALLED) ## Keep the stack and a worker up under steady traffic, until 
 
 test: $(INSTALLED) ## Run every test, on real services
 	$(BIN)/python -m pytest
+
+soak: $(INSTALLED) ## Kill, freeze and cut everything for half an hour under load, then check what came of it
+	$(BIN)/python -m tests.faults.soak
 
 lint: $(INSTALLED) ## Check style and types
 	$(BIN)/ruff check .

@@ -1,9 +1,8 @@
-"""Faults on purpose, drawn from a seed: workers killed, stopped, frozen and started again; servers taken away and back."""
+"""Faults on purpose, drawn from a seed: workers killed, stopped, frozen and woken; servers taken away and back."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 import signal
 from collections import Counter
 from contextlib import AsyncExitStack
@@ -17,11 +16,14 @@ from tests.support.processes import WorkerProcess
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from deploy.local import Stack
     from worker.settings import Settings
+
+    Feed = Callable[[], Awaitable[None]]
 
 # Kept short so that a fault is over within seconds; what they govern is in the README's settings.
 QUICK = {
@@ -105,7 +107,7 @@ class Chaos:
         await self._start_again(slot, same=self.chance.random() < 0.5)
         self.done["stopped in order"] += 1
 
-    async def kill_at_a_step(self, feed: Callable[[], Awaitable[None]]) -> None:
+    async def kill_at_a_step(self, feed: Feed) -> None:
         """Kill a worker at a named step of the loop, and start one in its place."""
         slot, step = await self._freeze_at_a_step(feed)
         slot.worker.send(signal.SIGKILL)
@@ -113,9 +115,7 @@ class Chaos:
         await self._start_again(slot, same=self.chance.random() < 0.5)
         self.done[f"killed at {step}"] += 1
 
-    async def zombie_at_a_step(
-        self, feed: Callable[[], Awaitable[None]], settled: Callable[[], Awaitable[None]]
-    ) -> None:
+    async def zombie_at_a_step(self, feed: Feed, settled: Callable[[], Awaitable[None]]) -> None:
         """Freeze a worker at a named step until others have done all there is, then let it go on."""
         slot, step = await self._freeze_at_a_step(feed)
         await settled()
@@ -147,7 +147,7 @@ class Chaos:
         await asyncio.to_thread(getattr(server, back))
         self.done[f"{name}: {how}"] += 1
 
-    async def _freeze_at_a_step(self, feed: Callable[[], Awaitable[None]]) -> tuple[Slot, str]:
+    async def _freeze_at_a_step(self, feed: Feed) -> tuple[Slot, str]:
         slot, step = self._any(), self.chance.choice(list(STEPS))
         slot.worker.send(signal.SIGTERM)
         await slot.worker.until_ended(90)

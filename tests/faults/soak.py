@@ -25,7 +25,7 @@ from rich.table import Table
 from deploy.local import Stack
 from tests.faults.chaos import Chaos
 from tests.support.checker import Findings, check
-from tests.support.kafka import Raw, produce, read_all, record_of, until_all_committed
+from tests.support.kafka import Raw, produce, read_all, record_of, uncommitted, until_all_committed
 from tests.support.matches import stream
 from worker.ledger.migrate import migrate
 from worker.settings import Delivery, Settings
@@ -144,7 +144,8 @@ class Soak:
         chaos = self._chaos
 
         async def feed() -> None:
-            await self._feed(50)
+            if await uncommitted(self._settings) == 0:  # or the worker would never come to its step
+                await self._feed(50)
 
         match fault:
             case "kill":

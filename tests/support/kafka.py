@@ -175,7 +175,7 @@ async def uncommitted(settings: Settings, topics: Sequence[str] = ()) -> int:
 async def until_all_committed(
     settings: Settings, timeout_s: float = 120, topics: Sequence[str] = (), *, but: int = 0
 ) -> None:
-    """Wait until the worker's group has committed every record of the match topic, or of other topics, `but` so many."""
+    """Wait until the worker's group has committed all records of the match topic, or of other topics, `but` so many."""
     left: int | KafkaException = -1
 
     async def done() -> bool:
