@@ -19,7 +19,9 @@ from worker.settings import load_settings
 def integrity(
     player_id: Annotated[str, typer.Argument(metavar="PLAYER", help="The player's id.")],
     pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
-    kind: Annotated[Signal | None, typer.Option(help="Only this signal.")] = None,
+    kind: Annotated[
+        Signal | None, typer.Option(metavar="SIGNAL", help=f"Only this one of {', '.join(Signal)}.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=0, max=100, help="How many published signals at most.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every number exact.")] = False,
 ) -> None:

@@ -23,7 +23,7 @@ _LONGEST_PAGE = 10_000
 
 @command
 def leaderboard(
-    pool: Annotated[str, typer.Argument(help="Such as yi, shax or chess/blitz.")],
+    pool: Annotated[str, typer.Argument(metavar="POOL", help="Such as yi, shax or chess/blitz.")],
     limit: Annotated[int, typer.Option(min=1, max=_LONGEST_PAGE, help="How many players.")] = 20,
     after: Annotated[str | None, typer.Option(metavar="CURSOR", help="Go on where the page before ended.")] = None,
     as_json: AsJson = False,

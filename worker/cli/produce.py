@@ -31,7 +31,9 @@ _LONGEST_RAW = 16 * 1024 * 1024  # more than a topic is likely to take: the brok
 
 @command
 def produce(
-    file: Annotated[Path | None, typer.Argument(help="JSON lines of events; standard input without.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="JSON lines of events; standard input without.")
+    ] = None,
     topic: Annotated[
         str | None, typer.Option(help="Send all to this topic, instead of the one for each event.")
     ] = None,

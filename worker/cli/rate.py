@@ -28,7 +28,7 @@ _ANY_POOL = "*"
 @command
 def rate(
     file: Annotated[
-        Path | None, typer.Argument(help="JSON lines of match-finished events; standard input without.")
+        Path | None, typer.Argument(metavar="FILE", help="JSON lines of match-finished events; standard input without.")
     ] = None,
     policy: Annotated[
         str | None,
