@@ -1,4 +1,4 @@
-"""Apache Kafka's jars: which they are (`kafka.lock`), and a checked copy of each in a cache that runs share."""
+"""Jars, and a checked copy of each in a cache that runs share: Kafka's (`kafka.lock`), and PostgreSQL with TLS."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Jar:
         return f"{artifact}-{version}.jar"
 
 
-def locked() -> list[Jar]:
-    """The jars of the lock file."""
-    return [Jar.parse(line) for line in LOCK.read_text().splitlines() if line and not line.startswith("#")]
+def locked(lock: Path | None = None) -> list[Jar]:
+    """The jars of a lock file, Kafka's if none is named."""
+    return [Jar.parse(line) for line in (lock or LOCK).read_text().splitlines() if line and not line.startswith("#")]
 
 
 def cache_folder() -> Path:
@@ -75,16 +75,23 @@ def cache_folder() -> Path:
 
 
 def fetch(report: Callable[[str], None] = lambda _: None, download: Download | None = None) -> list[Path]:
-    """The paths of all jars, each downloaded if it is missing and checked in any case.
+    """The paths of Kafka's jars, each downloaded if it is missing and checked in any case.
 
     Every start hashes all 46 MB: that takes less than a tenth of a second, and finds a jar that a full disk or a stray
     hand has changed before the JVM fails on it in its own words.
     """
-    jars, folder = locked(), cache_folder() / "jars"
+    return gather(locked(), report, download)
+
+
+def gather(
+    jars: list[Jar], report: Callable[[str], None] = lambda _: None, download: Download | None = None
+) -> list[Path]:
+    """The paths of some jars, each downloaded if it is missing and checked in any case."""
+    folder = cache_folder() / "jars"
     if _missing(jars, folder):
         with filling(folder):
             if missing := _missing(jars, folder):  # nobody else was faster
-                report(f"downloading {len(missing)} jars of Apache Kafka to {folder}")
+                report(f"downloading {len(missing)} jars to {folder}")
                 get = partial(_get, folder=folder, download=download or _download)
                 with ThreadPoolExecutor(_AT_ONCE) as pool:
                     list(pool.map(get, missing))
@@ -135,7 +142,7 @@ def _get(jar: Jar, folder: Path, download: Download) -> None:
         attempt(_get_once, jar, folder, download)
     except (OSError, RuntimeError) as error:
         raise StackError(
-            f"Kafka: {jar.coordinate} could not be downloaded to {folder} in {_TRIES} tries: {error}. "
+            f"{jar.coordinate} could not be downloaded to {folder} in {_TRIES} tries: {error}. "
             "See that this machine reaches the Maven registry, then run `python -m deploy.local fetch` again."
         ) from error
 
@@ -146,7 +153,7 @@ def _get_once(jar: Jar, folder: Path, download: Download) -> None:
         path = download(jar, Path(scratch))
         if (found := _sha256(path)) != jar.sha256:
             raise StackError(
-                f"Kafka: the registry's {jar.coordinate} is not the one that {LOCK.name} names: its SHA-256 is "
+                f"the registry's {jar.coordinate} is not the one that the lock file names: its SHA-256 is "
                 f"{found}, expected {jar.sha256}. If a proxy stands between, ask it why; nothing was kept."
             )
         path.chmod(0o644)
@@ -156,8 +163,8 @@ def _get_once(jar: Jar, folder: Path, download: Download) -> None:
 def _check(jar: Jar, path: Path) -> None:
     if (found := _sha256(path)) != jar.sha256:
         raise StackError(
-            f"Kafka: {path} has changed since it was downloaded: its SHA-256 is {found}, {LOCK.name} says "
-            f"{jar.sha256}. Delete the file and run `python -m deploy.local fetch`."
+            f"{path} has changed since it was downloaded: its SHA-256 is {found}, the lock file says {jar.sha256}. "
+            "Delete the file and run `python -m deploy.local fetch`."
         )
 
 
@@ -172,7 +179,7 @@ def _maven(repository: Path) -> MavenContext:
     try:
         from jgo.maven import MavenContext, PythonResolver  # noqa: PLC0415
     except ImportError:
-        raise StackError("Kafka's packages are not installed: pip install '.[local]'") from None
+        raise StackError("the packages of the local stack are not installed: pip install '.[local]'") from None
     return MavenContext(resolver=PythonResolver(), repo_cache=repository, timeout=_TIMEOUT_SECONDS)
 
 

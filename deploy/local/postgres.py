@@ -84,7 +84,7 @@ class Postgres(Server):
             self._port = None
 
     def _prepare(self, process: Process) -> None:
-        self._programs = _readable_installation(self._run_as, process.folder) / "bin"
+        self._programs = self._installation(process.folder) / "bin"
         data = process.folder / "data"
         if (data / "PG_VERSION").exists():
             return
@@ -111,6 +111,10 @@ class Postgres(Server):
             lines = (self.folder / "data" / "postmaster.pid").read_text().splitlines()
             return (lines[0], lines[7].strip()) == (str(pid), "ready")
         return False
+
+    def _installation(self, folder: Path) -> Path:
+        """The folder of PostgreSQL's programs, one that the server's user can read; `folder` is the server's own."""
+        return _readable_installation(self._run_as, folder)
 
     def _program(self, name: str) -> str:
         return str(self._programs / name)

@@ -9,8 +9,10 @@ import asyncpg
 from worker.cli.finding import Finding
 from worker.cli.reaching import AWAY, described
 from worker.ledger import reads
+from worker.ledger.connecting import checks
 from worker.ledger.errors import LedgerSetupError
 from worker.ledger.ledger import check_schema, open_pool
+from worker.ledger.rights import missing_rights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +45,9 @@ async def check_postgres(settings: Settings, policies: PolicySet | None) -> list
     try:
         async with pool.acquire(timeout=settings.database_acquire_timeout_s) as connection:
             version = await connection.fetchval("select current_setting('server_version')")
-            found = [Finding.ok(_SERVER, f"{settings.database_url}, version {version}")]
+            tls = await connection.fetchval("select version from pg_stat_ssl where pid = pg_backend_pid()")
+            safety = f"encrypted by {tls}, {checks(settings)}" if tls else "not encrypted"
+            found = [Finding.ok(_SERVER, f"{settings.database_url}, version {version}, {safety}")]
             return [*found, *await _tables(connection, policies)]
     except AWAY as error:
         return _without_server(f"{settings.database_url} fails: {described(error)}", "look into the log of Postgres")
@@ -63,8 +67,8 @@ async def _tables(connection: PoolConnectionProxy[Any], policies: PolicySet | No
         mend = "grant this role the right to use the tables, or use the role that migrated"
         return [Finding.wrong(_RIGHTS, described(error), mend), *_unknown((_SCHEMA, _POLICIES), "reading is refused")]
     found = [Finding.ok(_SCHEMA, "is what this worker needs")]
-    if lacking := await reads.missing_rights(connection):
-        mend = f"grant them to the role: {', '.join(lacking)}"
+    if lacking := await missing_rights(connection):
+        mend = "run `rating-worker migrate --grant-worker ROLE` as the owner of the tables, with the name of this role"
         found.append(Finding.wrong(_RIGHTS, f"the role may not {', '.join(lacking)}", mend))
     else:
         found.append(Finding.ok(_RIGHTS, "the role may do what the worker does"))

@@ -2,6 +2,7 @@
 
 # Typer reads the annotations of commands while it runs, so here they are no strings.
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import asyncpg
@@ -15,6 +16,7 @@ from worker.cli.output import say
 from worker.cli.reaching import described, reaching_postgres
 from worker.cli.running import run
 from worker.ledger.migrate import migrate
+from worker.ledger.rights import Kind, grant
 from worker.settings import Settings, load_settings
 
 _BASE, _HEAD = "base", "head"
@@ -28,22 +30,33 @@ def migrate_database(
     yes: Annotated[
         bool, typer.Option("--yes", help="Go back to an older revision, and lose what it has no room for.")
     ] = False,
+    grant_worker: Annotated[
+        str | None, typer.Option(metavar="ROLE", help="Let this role do what workers do, and nothing else.")
+    ] = None,
+    grant_reader: Annotated[
+        str | None, typer.Option(metavar="ROLE", help="Let this role look at ratings, and nothing else.")
+    ] = None,
 ) -> None:
     """Bring the database's tables to what this version of the worker needs.
 
     The role in RATING_DATABASE_URL must be allowed to create tables. Run twice, or by two at once, it does its work
-    once.
+    once. Where workers have a role of their own, name it each time: a new version may need new rights.
     """
     settings = load_settings()
-    before, after = run(_migrate(settings, revision, allowed_back=yes))
+    roles = {kind: role for kind, role in ((Kind.WORKER, grant_worker), (Kind.READER, grant_reader)) if role}
+    before, after = run(_migrate(settings, revision, roles, allowed_back=yes))
     say(
         f"The database was {before or 'empty'} and is {after or 'empty'} now."
         if before != after
         else f"Nothing to do: the database is {after or 'empty'}."
     )
+    for kind, role in roles.items():
+        say(f"The role {role} may do what a {kind.value} does, and nothing else.")
 
 
-async def _migrate(settings: Settings, revision: str, *, allowed_back: bool) -> tuple[str | None, str | None]:
+async def _migrate(
+    settings: Settings, revision: str, roles: Mapping[Kind, str], *, allowed_back: bool
+) -> tuple[str | None, str | None]:
     async with postgres(settings, migrated=False) as connection:  # says what is wrong with the way there
         try:
             current = await connection.fetchval("select version_num from alembic_version")
@@ -57,7 +70,7 @@ async def _migrate(settings: Settings, revision: str, *, allowed_back: bool) -> 
         )
     try:
         with reaching_postgres(settings):
-            return await migrate(settings.database_url.get_secret_value(), revision=revision)
+            moved = await migrate(settings.database_url.get_secret_value(), revision=revision)
     except ValueError as error:
         raise CommandError(described(error), Exit.USAGE) from error
     except AlembicError as error:
@@ -72,9 +85,30 @@ async def _migrate(settings: Settings, revision: str, *, allowed_back: bool) -> 
             "tables, or mend what Postgres names.",
             Exit.CONFIG,
         ) from error
+    for kind, role in roles.items():
+        await _grant(settings, role, kind)
+    return moved
 
 
 def _words_of(error: Exception) -> str:
     """Give what Postgres said, without the statement and the links that SQLAlchemy puts around it."""
     cause = error.orig if isinstance(error, DBAPIError) else None
     return described(error if cause is None else cause.__cause__ or cause)
+
+
+async def _grant(settings: Settings, role: str, kind: Kind) -> None:
+    try:
+        async with postgres(settings, migrated=False) as connection:
+            await grant(connection, role, kind)
+    except asyncpg.UndefinedObjectError as error:
+        raise CommandError(
+            f"The rights were not given: {described(error)}. Create the role (deploy/roles.sql shows how), then do "
+            "this again.",
+            Exit.CONFIG,
+        ) from error
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise CommandError(
+            f"The rights of {role} were not given: {described(error)}. Only the owner of the tables can: name it in "
+            "RATING_DATABASE_URL.",
+            Exit.CONFIG,
+        ) from error

@@ -10,6 +10,7 @@ import asyncpg
 import orjson
 
 from worker.ledger.claims import Claims, hold
+from worker.ledger.connecting import advice, check_files
 from worker.ledger.errors import SETUP_FAULTS, LedgerSetupError
 from worker.ledger.migrate import head_revision
 from worker.ledger.references import References
@@ -121,9 +122,10 @@ async def open_pool(settings: Settings) -> asyncpg.Pool[Any]:
     """Open a pool with every time-out set: nothing that waits for Postgres waits for ever.
 
     Raises:
-        LedgerSetupError: Postgres refuses the role, the password or the database.
+        LedgerSetupError: Postgres refuses the role, the password or the database, or its TLS is not as the URL says.
         OSError, asyncpg.PostgresError: Postgres is away.
     """
+    check_files(settings)
     try:
         return await asyncpg.create_pool(
             settings.database_url.get_secret_value(),
@@ -143,6 +145,10 @@ async def open_pool(settings: Settings) -> asyncpg.Pool[Any]:
         )
     except SETUP_FAULTS as error:
         raise LedgerSetupError(_setup_advice(error)) from error
+    except (asyncpg.InterfaceError, OSError) as error:
+        if (said := advice(error)) is None:
+            raise
+        raise LedgerSetupError(said) from error
 
 
 async def check_schema(connection: asyncpg.Connection[Any] | asyncpg.pool.PoolConnectionProxy[Any]) -> None:
@@ -164,16 +170,10 @@ async def check_schema(connection: asyncpg.Connection[Any] | asyncpg.pool.PoolCo
 
 
 def _setup_advice(error: Exception) -> str:
-    match error:
-        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
-            return f"Postgres refuses the login: {error}. Mend user and password in RATING_DATABASE_URL."
-        case asyncpg.InvalidCatalogNameError():
-            return f"Postgres has no such database: {error}. Create it, or mend RATING_DATABASE_URL."
-        case _:
-            return (
-                f"Postgres refuses: {error}. The role of RATING_DATABASE_URL needs SELECT, INSERT, UPDATE and DELETE "
-                "on the worker's tables and USAGE on their sequences; `rating-worker check` says what is missing."
-            )
+    return advice(error) or (
+        f"Postgres refuses: {error}. `rating-worker check` says what the role of RATING_DATABASE_URL lacks, and "
+        "`rating-worker migrate --grant-worker ROLE` gives it to a role."
+    )
 
 
 async def _set_codecs(connection: asyncpg.Connection[Any]) -> None:

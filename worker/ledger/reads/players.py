@@ -155,11 +155,6 @@ async def policies(connection: Connection) -> list[PolicyRef]:
     return [PolicyRef(row["name"], row["version"], row["digest"]) for row in await connection.fetch(_SQL["policies"])]
 
 
-async def missing_rights(connection: Connection) -> list[str]:
-    """Name what the worker must do in a migrated database and this role may not."""
-    return [row["lacking"] for row in await connection.fetch(_SQL["missing_rights"])]
-
-
 async def outcomes(connection: Connection, match_ids: Sequence[str]) -> dict[str, int]:
     """Count given matches by what became of them: the reason of those not rated, the empty text for those rated."""
     return {row["unrated_reason"]: row["matches"] for row in await connection.fetch(_SQL["outcomes"], match_ids)}

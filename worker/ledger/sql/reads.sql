@@ -107,21 +107,6 @@ where m.lo_rating_id = $1 and m.hi_rating_id = $2 and m.finished_at > $3 and m.f
 -- name: policies
 select name, version, digest, registered_at from policies order by name, version;
 
--- name: missing_rights
--- What the worker needs and this role may not do.
-select format('%s on %s', p.privilege, n.relation) as lacking
-from (values
-    ('alembic_version', 'select'),
-    ('sources', 'select insert'), ('pools', 'select insert'), ('policies', 'select insert'),
-    ('ratings', 'select insert update'), ('matches', 'select insert update'), ('ledger', 'select insert'),
-    ('events', 'select insert'), ('waiting_voids', 'select insert delete'), ('sanctions', 'select insert update'),
-    ('tournaments', 'select insert update'), ('entries', 'select insert update'), ('notices', 'select insert'),
-    ('rounds', 'select insert delete'), ('progress', 'select insert update'),
-    ('partition_claims', 'select insert update')
-) n(relation, privileges)
-cross join lateral string_to_table(n.privileges, ' ') p(privilege)
-where not has_table_privilege(n.relation, p.privilege);
-
 -- name: outcomes
 -- What became of given matches, by the reason where they were not rated.
 select coalesce(unrated_reason, '') as unrated_reason, count(*) as matches
