@@ -3,6 +3,9 @@
 Scenarios share a worker and a database and never meet, as every id starts with the scenario's. The records of a
 scenario are sent in the order of its rows: those of one topic together, the next topic's when all of them are
 committed. Topics have one partition here, so that rows are taken in the order in which they are written.
+
+The worker is a process of its own. Where housekeeping looks, at a time that a scenario says, a housekeeper in this
+process takes over its lead, as that of another worker would.
 """
 
 from __future__ import annotations
@@ -42,6 +45,43 @@ if TYPE_CHECKING:
     from deploy.local import Stack
     from tests.scenarios.events import Sent
     from tests.scenarios.reading import Scenario
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A scenario that can be run.
+
+    Attributes:
+        scenario: As it was read.
+        story: What is sent.
+    """
+
+    scenario: Scenario
+    story: Story
+
+    def __str__(self) -> str:
+        return str(self.scenario)
+
+
+def prepare(scenario: Scenario) -> Prepared:
+    """Make the records of a scenario, and look through its tables and its policy.
+
+    Raises:
+        ScenarioError: Something in it can't be read.
+    """
+    own = own_versions(scenario)
+    story = Story(scenario, lambda pool: f"{scenario.prefix}/{pool}" if own else pool)
+    check_tables(scenario, story.clock)
+    return Prepared(scenario, story)
+
+
+def arenas(prepared: Sequence[Prepared]) -> list[list[Prepared]]:
+    """Put together the scenarios that may share a database: those whose housekeeping looks at the same times."""
+    found: dict[tuple[datetime, ...], list[Prepared]] = {}
+    for one in prepared:
+        looks = tuple(step.at for step in one.story.steps if isinstance(step, Look))
+        found.setdefault(looks, []).append(one)
+    return list(found.values())
 
 
 async def play(stack: Stack, arena: Sequence[Prepared], folder: Path) -> Played:
@@ -86,43 +126,6 @@ async def play(stack: Stack, arena: Sequence[Prepared], folder: Path) -> Played:
             return await collect(settings, ledger, [one.scenario for one in arena], policies)
         finally:
             await ledger.close()
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A scenario that can be run.
-
-    Attributes:
-        scenario: As it was read.
-        story: What is sent.
-    """
-
-    scenario: Scenario
-    story: Story
-
-    def __str__(self) -> str:
-        return str(self.scenario)
-
-
-def prepare(scenario: Scenario) -> Prepared:
-    """Make the records of a scenario, and look through its tables and its policy.
-
-    Raises:
-        ScenarioError: Something in it can't be read.
-    """
-    own = own_versions(scenario)
-    story = Story(scenario, lambda pool: f"{scenario.prefix}/{pool}" if own else pool)
-    check_tables(scenario, story.clock)
-    return Prepared(scenario, story)
-
-
-def arenas(prepared: Sequence[Prepared]) -> list[list[Prepared]]:
-    """Put together the scenarios that may share a database: those whose housekeeping looks at the same times."""
-    found: dict[tuple[datetime, ...], list[Prepared]] = {}
-    for one in prepared:
-        looks = tuple(step.at for step in one.story.steps if isinstance(step, Look))
-        found.setdefault(looks, []).append(one)
-    return list(found.values())
 
 
 async def _fresh(stack: Stack, policies: Policies) -> Settings:
