@@ -43,7 +43,16 @@ async def test_demo(blank_settings: Settings) -> None:
     second = await cli_process(blank_settings, "demo", "--matches", 400, "--players", 20)
     assert second.code == 0, second.err
     assert second.err == ""
-    for part in ("rated", "dead-lettered", "yi", "Match demo-", "Throughput", "Latency", "rating-worker explain demo-", "`make dev`"):
+    for part in (
+        "rated",
+        "dead-lettered",
+        "yi",
+        "Match demo-",
+        "Throughput",
+        "Latency",
+        "rating-worker explain demo-",
+        "`make dev`",
+    ):
         assert part in second.out
     assert await sql(blank_settings, "select count(*) from matches") == 800
     assert (await cli(blank_settings, "check")).code == 0
