@@ -145,7 +145,7 @@ async def open_pool(settings: Settings) -> asyncpg.Pool[Any]:
         )
     except SETUP_FAULTS as error:
         raise LedgerSetupError(_setup_advice(error)) from error
-    except (asyncpg.InterfaceError, OSError) as error:
+    except (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, OSError) as error:
         if (said := advice(error)) is None:
             raise
         raise LedgerSetupError(said) from error
