@@ -16,7 +16,7 @@ from tests.support.matches import stream
 from tests.support.processes import ROOT
 from tests.support.running import running
 from tests.support.stories import POLICIES, story
-from tests.unit.cli.processes import cli, role, url_of
+from tests.unit.cli.processes import cli, url_of
 from worker.cli.exits import Exit
 from worker.ledger.ledger import Ledger
 from worker.ledger.rights import Kind, grant, missing_rights
@@ -26,7 +26,9 @@ from worker.stream.topics import create_topics
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-OWNER, WORKER, READER = "rating_owner", "rating_worker", "rating_reader"
+    from deploy.local import Stack
+
+OWNER, WORKER, READER, STRANGER = "rating_owner", "rating_worker", "rating_reader", "rating_stranger"
 MIGRATE = ("migrate", "--grant-worker", WORKER, "--grant-reader", READER)
 
 
@@ -45,17 +47,28 @@ async def logged_in(settings: Settings, login: str = "rating") -> AsyncIterator[
         await connection.close()
 
 
-@pytest.fixture
-async def settings(blank_settings: Settings) -> Settings:
-    """Settings of a database with the three roles, migrated by its owner; they name the superuser of the tests."""
+async def with_roles(settings: Settings) -> Settings:
+    """Make the three roles in a database, and let its owner migrate it."""
     statements = (ROOT / "deploy" / "roles.sql").read_text(encoding="utf-8")
-    async with logged_in(blank_settings) as connection:
+    async with logged_in(settings) as connection:
         for _ in range(2):  # a second time changes nothing
             await connection.execute(statements)
-    ended = await cli(by(blank_settings, OWNER), *MIGRATE)
+    ended = await cli(by(settings, OWNER), *MIGRATE)
     assert ended.code == 0, ended.err
     assert f"The role {WORKER} may do what a worker does, and nothing else." in ended.err
-    return blank_settings
+    return settings
+
+
+@pytest.fixture
+async def settings(blank_settings: Settings) -> Settings:
+    """Settings of a database of the test's own with the three roles; they name the superuser of the tests."""
+    return await with_roles(blank_settings)
+
+
+@pytest.fixture(scope="module")
+async def shared(stack: Stack) -> Settings:
+    """The same, of a database for all tests that leave it as it was."""
+    return await with_roles(Settings(database_url=stack.create_database("roles"), kafka_bootstrap=stack.bootstrap))
 
 
 async def test_each_role_does_its_work(settings: Settings) -> None:
@@ -123,49 +136,50 @@ FORBIDDEN_TO_READERS = (
 
 
 @pytest.mark.parametrize(("login", "statements"), [(WORKER, FORBIDDEN_TO_WORKERS), (READER, FORBIDDEN_TO_READERS)])
-async def test_each_role_does_nothing_else(settings: Settings, login: str, statements: tuple[str, ...]) -> None:
+async def test_each_role_does_nothing_else(shared: Settings, login: str, statements: tuple[str, ...]) -> None:
     """History can't be rewritten by a worker, nor anything by a reader, whatever a reader sets its session to."""
-    async with logged_in(settings, login) as connection:
+    async with logged_in(shared, login) as connection:
         await connection.execute("set default_transaction_read_only = off")
         for statement in statements:
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await connection.execute(statement)
 
 
-async def test_nobody_else_comes_in(settings: Settings) -> None:
+async def test_nobody_else_comes_in(shared: Settings) -> None:
     """A role that is none of the three can't even connect."""
-    async with logged_in(settings) as connection:
-        await connection.execute(f"create role {role(settings)} login")
+    async with logged_in(shared) as connection:
+        await connection.execute(f"create role {STRANGER} login")
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied for database"):
-        await asyncpg.connect(url_of(settings, login=role(settings)))
+        await asyncpg.connect(url_of(shared, login=STRANGER))
 
 
-async def test_a_reader_changes_nothing_by_mistake(settings: Settings) -> None:
+async def test_a_reader_changes_nothing_by_mistake(shared: Settings) -> None:
     """Its sessions are read-only by themselves, so that even a right given by mistake does no harm."""
-    async with logged_in(settings, READER) as connection:
+    async with logged_in(shared, READER) as connection:
         assert await connection.fetchval("show default_transaction_read_only") == "on"
         assert await connection.fetchval("show statement_timeout") == "30s"
 
 
-async def test_rights_are_exactly_what_is_needed(settings: Settings) -> None:
+async def test_rights_are_exactly_what_is_needed(shared: Settings) -> None:
     """What a role was given besides is taken from it, and what it lacks is given, by the next migration."""
-    async with logged_in(settings) as owner, logged_in(settings, WORKER) as worker:
+    async with logged_in(shared) as owner, logged_in(shared, WORKER) as worker:
         await owner.execute(f"grant delete on ledger to {WORKER}; revoke insert on ledger from {WORKER}")
         assert await missing_rights(worker) == ["insert on ledger"]
-        refused = await cli(by(settings, WORKER), "check")
+        refused = await cli(by(shared, WORKER), "check")
         assert refused.code == Exit.CONFIG
         assert "the role may not insert on ledger" in refused.out
         assert "--grant-worker ROLE" in refused.out
-        again = await cli(by(settings, OWNER), *MIGRATE)
+        again = await cli(by(shared, OWNER), *MIGRATE)
         assert again.code == 0, again.err
         assert await missing_rights(worker) == []
         assert not await worker.fetchval("select has_table_privilege('ledger', 'delete')")
 
 
-async def test_every_table_is_somebodys_business(settings: Settings) -> None:
+async def test_every_table_is_somebodys_business(shared: Settings) -> None:
     """A table that a migration adds is in the list of rights, or its workers would be refused."""
-    async with logged_in(settings) as owner:
-        await grant(owner, READER, Kind.WORKER)  # so that the list of a kind shows as what a role may do
+    async with logged_in(shared) as owner:
+        await owner.execute("create role all_that_is_listed")
+        await grant(owner, "all_that_is_listed", Kind.WORKER)
         tables = await owner.fetch(
             "select oid::regclass::text as name from pg_class where relkind in ('r', 'p')"
             " and relnamespace = 'public'::regnamespace"
@@ -173,17 +187,19 @@ async def test_every_table_is_somebodys_business(settings: Settings) -> None:
         without = [
             row["name"]
             for row in tables
-            if not await owner.fetchval("select has_table_privilege($1::text, $2::text, 'select')", READER, row["name"])
+            if not await owner.fetchval(
+                "select has_table_privilege($1::text, $2::text, 'select')", "all_that_is_listed", row["name"]
+            )
         ]
     assert without == []
 
 
-async def test_rights_that_can_not_be_given(settings: Settings) -> None:
+async def test_rights_that_can_not_be_given(shared: Settings) -> None:
     """A role that is not there, and somebody who is not the owner, are told so; the tables stay as they were."""
-    nobody = await cli(by(settings, OWNER), "migrate", "--grant-worker", "no_such_role")
+    nobody = await cli(by(shared, OWNER), "migrate", "--grant-worker", "no_such_role")
     assert nobody.code == Exit.CONFIG
     assert 'role "no_such_role" does not exist' in nobody.err
     assert "deploy/roles.sql" in nobody.err
-    other = await cli(by(settings, WORKER), "migrate", "--grant-reader", READER)
+    other = await cli(by(shared, WORKER), "migrate", "--grant-reader", READER)
     assert other.code == Exit.CONFIG
     assert "permission denied" in other.err
