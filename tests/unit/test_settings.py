@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 from pydantic import ValidationError
 
+from worker.ops.health import Health
+from worker.ops.http import HttpServer
+from worker.ops.metrics import Metrics
 from worker.settings import Delivery, LogLevel, Settings, SettingsError, load_settings, settings_table
 from worker.settings.rules import RULES
 
@@ -37,6 +43,24 @@ def test_defaults_hold_and_name_this_worker() -> None:
     assert str(os.getpid()) in settings.instance_id
     assert settings.heartbeat_interval_ms * 3 <= settings.session_timeout_ms
     assert settings.consumer_request_timeout_ms > settings.rebalance_timeout_ms
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 is nobody's address")
+async def test_http_is_for_this_machine_alone_unless_told() -> None:
+    """By itself the worker listens on the loopback address only: nobody else reads its metrics, or learns of it."""
+    assert load_settings().http_host == "127.0.0.1"
+    for host, others_come_in in (("127.0.0.1", False), ("0.0.0.0", True)):  # noqa: S104 - this is what is tested
+        settings = load_settings(http_host=host, http_port=0)
+        server = HttpServer(settings.http_host, settings.http_port, Metrics(CollectorRegistry()), Health(1))
+        async with server:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.2", server.port)
+            except ConnectionRefusedError:
+                assert not others_come_in
+            else:
+                writer.close()
+                await writer.wait_closed()
+                assert others_come_in
 
 
 def test_the_environment_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

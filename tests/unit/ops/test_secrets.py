@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from worker.settings import Settings, SettingsError, load_settings
+from worker.settings import Settings, SettingsError, load_settings, settings_table
+from worker.settings.text import secret_fields
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,6 +132,54 @@ def test_a_secret_may_come_from_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.delenv("RATING_DATABASE_URL_FILE")
     monkeypatch.setenv("RATING_DATABASE_URL", "postgresql://nearest")
     assert load_settings().database_url.get_secret_value() == "postgresql://nearest"
+
+
+SCRAM = {"kafka_security_protocol": "SASL_SSL", "kafka_sasl_mechanism": "SCRAM-SHA-512", "kafka_sasl_user": "worker"}
+OAUTH = {
+    "kafka_security_protocol": "SASL_SSL",
+    "kafka_sasl_mechanism": "OAUTHBEARER",
+    "kafka_oauth_token_url": "https://id.example/token",
+    "kafka_oauth_client_id": "worker",
+}
+TLS = {"kafka_security_protocol": "SSL", "kafka_certificate_file": __file__, "kafka_key_file": __file__}
+PASSWORDS = {"kafka_sasl_password": SCRAM, "kafka_oauth_client_secret": OAUTH, "kafka_key_password": TLS}
+
+
+def test_every_secret_is_known_here() -> None:
+    """A setting that is a secret has a case in these tests."""
+    assert set(secret_fields(Settings)) == {"database_url", *PASSWORDS}
+
+
+@pytest.mark.parametrize("field", PASSWORDS)
+def test_each_password_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, field: str) -> None:
+    """Whatever it is given by, and whether the settings hold or not, the driver gets it and nobody sees it."""
+    name, others = f"RATING_{field.upper()}", PASSWORDS[field]
+    texts = []
+    with monkeypatch.context() as variable:
+        variable.setenv(name, PASSWORD)
+        settings = load_settings(**others)
+        assert getattr(settings, field).get_secret_value() == PASSWORD
+        texts += [str(settings), repr(settings), str(settings.model_dump()), settings.model_dump_json()]
+        texts += [fault(**others, http_port=-1), fault()]  # a value that is not allowed; a password that nothing uses
+        variable.setenv(f"{name}_FILE", str(tmp_path / "none"))
+        texts.append(fault(**others))
+        assert f"{name} and {name}_FILE are both set" in texts[-1]
+    (tmp_path / "file").write_text(f"{PASSWORD}\n")
+    (tmp_path / name).write_text(f"{PASSWORD}\n")
+    for source, place in ((f"{name}_FILE", tmp_path / "file"), ("RATING_SECRETS_DIR", tmp_path)):
+        with monkeypatch.context() as variable:
+            variable.setenv(source, str(place))
+            assert getattr(load_settings(**others), field).get_secret_value() == PASSWORD
+    assert PASSWORD not in "".join(texts)
+    assert PASSWORD not in settings_table()
+
+
+def test_a_misspelt_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable is named, its value is not: it may be the password all the same."""
+    monkeypatch.setenv("RATING_KAFKA_SASL_PASWORD", PASSWORD)
+    text = fault()
+    assert "did you mean RATING_KAFKA_SASL_PASSWORD?" in text
+    assert PASSWORD not in text
 
 
 def test_a_secret_given_twice_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
