@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ from worker.settings import Delivery, Settings
 from worker.stream.topics import create_topics
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from worker.rating.model import Match
 
 _BUGS = ("Traceback", "was never retrieved", "Task was destroyed", "a bug, please report")
@@ -109,7 +112,7 @@ class Soak:
         self._settings = settings
         self._chance = random.Random(plan.seed)
         self._chaos = Chaos(settings, stack, logs, random.Random(plan.seed + 1))
-        self._stream = iter(stream(plan.matches, players=plan.players, seed=plan.seed))
+        self._stream = self._matches()
         self._sent = Sent()
 
     async def run(self) -> Outcome:
@@ -124,7 +127,7 @@ class Soak:
                 await self._until_somewhere_in(share)
                 await self._do(fault)
                 print(f"{number + 1}/{len(faults)} {fault}", file=sys.stderr, flush=True)  # noqa: T201
-            await self._feed(self._plan.matches)
+            await self._feed(self._plan.matches - len(self._sent.matches))
             await until_all_committed(self._settings, timeout_s=300)
             codes = await self._chaos.stop()
             assert set(codes) == {0}, f"exit codes {codes}"
@@ -161,13 +164,10 @@ class Soak:
             case "database":
                 await chaos.interrupt_postgres()
 
-    async def _feed(self, count: int) -> None:
+    async def _feed(self, how_many: int) -> None:
         """Send the next matches, and among them what badly behaved backends send."""
         records: list[Raw] = []
-        for _ in range(count):
-            match = next(self._stream, None)
-            if match is None:
-                break
+        for match in islice(self._stream, max(0, how_many)):
             self._sent.matches.append(match)
             record = record_of(match)
             if self._chance.random() < 0.05:  # wrongly keyed
@@ -187,6 +187,12 @@ class Soak:
                 self._sent.dead[poison] += 1
         if records:
             self._sent.records += await produce(self._settings, records)
+
+    def _matches(self) -> Iterator[Match]:
+        """Give matches without end; thousands by thousands they are of the same hours, so late ones are among them."""
+        for part in count():
+            prefix, seed = f"m{part}", self._plan.seed + part
+            yield from stream(10_000, players=self._plan.players, seed=seed, prefix=prefix)
 
     async def _until_somewhere_in(self, share: int) -> None:
         """Wait until a random part of what was sent last is committed: faults meet workers at work."""
