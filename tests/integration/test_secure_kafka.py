@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deploy.local.ports import Port
+from tests.support.certificates import saved
 from tests.support.checker import check
 from tests.support.identity import CLIENT_SECRET
 from tests.support.kafka import produce, record_of, until_all_committed
@@ -145,7 +146,7 @@ async def test_a_token_file_is_read_anew_for_each_connection(settings: Settings,
     way = secure.by_token_file(secure.identity.token(audience="somebody-else"), "renewed")
     with pytest.raises(StreamSetupError, match="refuses the token"):
         await check_topics(by(settings, way))
-    way["kafka_oauth_token_file"].write_text(secure.identity.token() + "\n", encoding="ascii")
+    saved(way["kafka_oauth_token_file"], secure.identity.token() + "\n")
     await check_topics(by(settings, way))
 
 
@@ -166,6 +167,27 @@ async def test_no_login_is_logged_at_level_debug(
             await check_topics(by(settings, way | {"kafka_bootstrap": secure.broker.address(TLS)}))
     assert "Request to" in caplog.text
     assert secrets_in(caplog.text, token, "Bearer") == []
+
+
+async def test_a_token_that_ends_while_the_worker_works_is_waited_for(
+    settings: Settings, secure: SecureKafka, tmp_path: Path
+) -> None:
+    """Once the broker lets a running worker in no more, the log says why; with a good token it goes on as before."""
+    way = secure.by_token_file(secure.identity.token(), "ending")
+    matches = stream(200, players=50, seed=22, prefix="after")
+    async with WorkerProcess(by(settings, way), tmp_path / "log") as worker:
+        await worker.until_logged("partitions assigned")
+        saved(way["kafka_oauth_token_file"], secure.identity.token(audience="somebody-else"))
+        await worker.until_logged("does not answer")
+        [error] = [line["error"] for line in worker.events() if line["event"] == "does not answer"]
+        assert "it refuses the token" in error
+        saved(way["kafka_oauth_token_file"], secure.identity.token())
+        await worker.until_logged("connected")
+        await produce(settings, map(record_of, matches))
+        await until_all_committed(settings)
+        worker.send(signal.SIGTERM)
+        assert await worker.until_ended() == 0, worker.tail()
+    assert worker.events()[-1]["rated"] > 0
 
 
 REFUSALS: dict[str, tuple[Callable[[SecureKafka], Way], tuple[str, ...]]] = {

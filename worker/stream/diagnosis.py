@@ -62,6 +62,15 @@ async def explain(settings: Settings) -> None:
     raise (StreamSetupError if to_mend else StreamAwayError)(" ".join(dict.fromkeys(map(str, to_mend or faults))))
 
 
+async def reworded(settings: Settings, error: StreamAwayError) -> StreamAwayError:
+    """Give the fault of a worker that was connected once, with the reason if one is found: it waits in any case."""
+    try:
+        await explain(settings)
+    except (StreamAwayError, StreamSetupError) as why:
+        return StreamAwayError(str(why))
+    return error
+
+
 async def _fault(settings: Settings, broker: str) -> Exception | None:
     where = f"Kafka at {broker}"
     try:

@@ -17,7 +17,8 @@ from aiokafka import ConsumerRebalanceListener, TopicPartition
 from worker.ops.metrics import Dropped
 from worker.stream import client
 from worker.stream.batch import Batch
-from worker.stream.errors import stream_faults
+from worker.stream.diagnosis import reworded
+from worker.stream.errors import StreamAwayError, stream_faults
 from worker.stream.lenient import be_lenient
 
 if TYPE_CHECKING:
@@ -138,13 +139,16 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         """Ask the brokers where our partitions end, and report the lag of each.
 
         Raises:
-            StreamAwayError: They don't answer.
+            StreamAwayError: They don't answer, or let us in no more: says why, if that can be found out.
         """
-        with stream_faults():
-            async with asyncio.timeout(self._settings.kafka_request_timeout_s):
-                epoch, offsets = self._epoch, dict(self._next_offsets)
-                # Without a partition, any answer of the cluster will do.
-                ends = await self.consumer.end_offsets(list(offsets)) if offsets else await self.consumer.topics()
+        try:
+            with stream_faults():
+                async with asyncio.timeout(self._settings.kafka_request_timeout_s):
+                    epoch, offsets = self._epoch, dict(self._next_offsets)
+                    # Without a partition, any answer of the cluster will do.
+                    ends = await self.consumer.end_offsets(list(offsets)) if offsets else await self.consumer.topics()
+        except StreamAwayError as error:
+            raise await reworded(self._settings, error) from error
         if epoch == self._epoch and offsets:
             for partition, offset in offsets.items():
                 self._metrics.lag(partition.topic, partition.partition, max(0, ends[partition] - offset))
