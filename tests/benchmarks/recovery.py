@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +35,8 @@ from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from confluent_kafka import Message
 
     from worker.settings import Settings
 
@@ -87,10 +90,14 @@ class _Traffic:
                 self._settings.match_topic,
                 key=record.key,
                 value=record.value,
-                on_delivery=lambda _e, message, m=match_id: self.partition_of.__setitem__(m, message.partition()),
+                on_delivery=partial(self._delivered, match_id),
             )
             producer.poll(0)
         producer.flush(10)
+
+    def _delivered(self, match_id: str, error: object, message: Message) -> None:
+        assert error is None, error
+        self.partition_of[match_id] = message.partition() or 0
 
     def _read(self) -> None:
         consumer = Consumer(

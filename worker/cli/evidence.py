@@ -7,13 +7,12 @@ that the core's figures speak of, and checks that they add up to them.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from worker.cli.explanation import number
-from worker.rating.signals import Signal, boosting, farming, flagged, sandbagging, win_trading
+from worker.rating.signals import Signal, flagged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -61,29 +60,6 @@ class Case:
     games: tuple[RatedGame, ...]
     adds_up: bool
     published_at: datetime | None = None
-
-
-def found_now(games: Sequence[PlayedGame], policy: Policy) -> Iterator[Evidence]:
-    """Ask the core for each signal that a policy asks for.
-
-    Unlike housekeeping, which flags a pair once, this looks at win trading from the side of either player.
-    """
-    rules = policy.signals
-    if rules is None:
-        return
-    found: list[Evidence | None] = []
-    if rules.farming is not None:
-        found.append(farming(games, rules.farming))
-    if rules.boosting is not None:
-        found.append(boosting(games, rules.boosting, policy))
-    if rules.sandbagging is not None:
-        found.append(sandbagging(games, rules.sandbagging))
-    if rules.win_trading is not None:
-        by_opponent: defaultdict[str, list[PlayedGame]] = defaultdict(list)
-        for game in games:
-            by_opponent[game.opponent_id].append(game)
-        found += [win_trading(pair, rules.win_trading) for pair in by_opponent.values()]
-    yield from (evidence for evidence in found if evidence is not None)
 
 
 def key_of(pool: str, player_id: str, evidence: Evidence, policy: Policy) -> str:

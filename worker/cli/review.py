@@ -13,6 +13,7 @@ from worker.cli.policy_versions import read_registered
 from worker.cli.running import policies_of
 from worker.ledger import reads
 from worker.rating.errors import UnknownPoolError
+from worker.rating.signals import signals_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -81,7 +82,7 @@ async def _found_now(
     except UnknownPoolError:
         return  # an operator took the pool away, and with it the thresholds
     games = await reads.latest_games(connection, standing.rating_id)
-    for found in evidence.found_now([one.game for one in games], policy):
+    for found in signals_in([one.game for one in games], policy):
         yield evidence.key_of(pool, player_id, found, policy), evidence.case_of(pool, player_id, found, policy, games)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from worker.events.reject import BadEventError, Reject, shown
 from worker.events.rfc3339 import parse_time
-from worker.events.wording import TIME
+from worker.events.wording import TIME, in_words
 from worker.rating.model import (
     EntriesClosed,
     Lift,
@@ -155,8 +155,8 @@ def _happened(document: dict[str, Any], field: str, root: str, clock: Clock) -> 
     if time - clock.now > clock.max_ahead:
         raise BadEventError(
             Reject.FUTURE,
-            f"{root}.{field} is {shown(document[field])}, {time - clock.now} ahead of the worker's clock; "
-            f"at most {clock.max_ahead} is allowed",
+            f"{root}.{field} is {shown(document[field])}, {in_words(time - clock.now)} ahead of the worker's clock; "
+            f"at most {in_words(clock.max_ahead)} is allowed",
         )
     return time
 

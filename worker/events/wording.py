@@ -8,6 +8,7 @@ from worker.events.reject import Reject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
 
 TIME = "an RFC 3339 time with an offset, such as 2026-11-30T08:51:12.345Z"
 _ID = "a string of 1 to 128 characters, none of them a control character"
@@ -64,6 +65,17 @@ def rule(schema: str, path: Sequence[str | int]) -> tuple[Reject, str]:
     if isinstance(field, int):
         field = f"{path[-2]}[]" if len(path) > 1 else ""
     return _ELSEWHERE.get((schema, field)) or _FIELDS.get(field, _DOCUMENT)
+
+
+def in_words(time: timedelta) -> str:
+    """Give a time that is not negative in its two largest units, rounded down, such as "1551 days 23 h"."""
+    seconds = int(time.total_seconds())
+    parts = []
+    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        count, seconds = divmod(seconds, length)
+        if count:
+            parts.append(f"{count} {'day' if unit == 'days' and count == 1 else unit}")
+    return " ".join(parts[:2]) or "less than 1 s"
 
 
 def repeat_reason(path: Sequence[str | int]) -> Reject:

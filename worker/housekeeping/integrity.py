@@ -6,7 +6,6 @@ a bounded number, so that the cost does not grow with a player's history.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from worker.ledger import sql
 from worker.ledger.rounds import Done
 from worker.rating.errors import UnknownPoolError
-from worker.rating.signals import PlayedGame, boosting, farming, flagged, sandbagging, win_trading
+from worker.rating.signals import PlayedGame, Signal, flagged, signals_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
 
     from worker.ledger.rounds import Round
     from worker.rating.model import Notice
-    from worker.rating.policy import Policy
     from worker.rating.policy_set import PolicySet
-    from worker.rating.signals import Evidence
 
 _SQL = sql.load("housekeeping.sql")
 _STRETCH = 1_000  # ledger entries followed in one piece
@@ -62,29 +59,10 @@ class Integrity:
             policy = self._policies.at(pool, now)
         except UnknownPoolError:
             return  # an operator took the pool away
-        for evidence in _evidence(player_id, games, policy):
-            yield flagged(pool, player_id, evidence, policy)
-
-
-def _evidence(player_id: str, games: Sequence[PlayedGame], policy: Policy) -> Iterator[Evidence]:
-    """Ask each signal that the policy asks for."""
-    rules = policy.signals
-    if rules is None:
-        return
-    found: list[Evidence | None] = []
-    if rules.farming is not None:
-        found.append(farming(games, rules.farming))
-    if rules.boosting is not None:
-        found.append(boosting(games, rules.boosting, policy))
-    if rules.sandbagging is not None:
-        found.append(sandbagging(games, rules.sandbagging))
-    if rules.win_trading is not None:
-        by_opponent: defaultdict[str, list[PlayedGame]] = defaultdict(list)
-        for game in games:
-            by_opponent[game.opponent_id].append(game)
-        # From the side of the lower id only: the pair is one case.
-        found += [win_trading(pair, rules.win_trading) for other, pair in by_opponent.items() if player_id < other]
-    yield from (evidence for evidence in found if evidence is not None)
+        for evidence in signals_in(games, policy):
+            # A pair that trades wins is one case: it is told from the side of the lower id.
+            if evidence.signal is not Signal.WIN_TRADING or player_id < (evidence.opponent_id or ""):
+                yield flagged(pool, player_id, evidence, policy)
 
 
 def _played(rows: Iterable[Any]) -> Iterator[PlayedGame]:

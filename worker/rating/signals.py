@@ -19,7 +19,7 @@ from worker.rating.notices import notice_key, player_subject, policy_body
 from worker.rating.rule import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from worker.rating.policy import Policy
 
@@ -122,6 +122,29 @@ class Evidence(NamedTuple):
     figures: dict[str, float]
     why: str
     last_at: datetime
+
+
+def signals_in(games: Sequence[PlayedGame], policy: Policy) -> Iterator[Evidence]:
+    """Look for each signal that a policy asks for in a player's latest rated games in a pool, in order of time.
+
+    Win trading is found from the side of either player: whoever tells of it tells of one case once.
+    """
+    rules = policy.signals
+    if rules is None:
+        return
+    found: list[Evidence | None] = []
+    if rules.farming is not None:
+        found.append(farming(games, rules.farming))
+    if rules.boosting is not None:
+        found.append(boosting(games, rules.boosting, policy))
+    if rules.sandbagging is not None:
+        found.append(sandbagging(games, rules.sandbagging))
+    if rules.win_trading is not None:
+        by_opponent: defaultdict[str, list[PlayedGame]] = defaultdict(list)
+        for game in games:
+            by_opponent[game.opponent_id].append(game)
+        found += [win_trading(pair, rules.win_trading) for pair in by_opponent.values()]
+    yield from (evidence for evidence in found if evidence is not None)
 
 
 def farming(games: Sequence[PlayedGame], rule: Farming) -> Evidence | None:

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.rating.examples import YIBOARD
-from worker.cli.evidence import adds_up, behind, case_of, found_now, key_of, measures
+from worker.cli.evidence import adds_up, behind, case_of, key_of, measures
 from worker.housekeeping import integrity
 from worker.ledger.reads import LATEST, RatedGame
 from worker.policies import load_policies
-from worker.rating.signals import Evidence, PlayedGame, Signal, flagged
+from worker.rating.signals import Evidence, PlayedGame, Signal, flagged, signals_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ histories = st.builds(made, st.integers(0, 2**32), st.integers(0, LATEST), weak=
 
 def the_core_says(games: Sequence[RatedGame]) -> list[Evidence]:
     """Give what the core finds."""
-    return list(found_now([one.game for one in games], YIBOARD))
+    return list(signals_in([one.game for one in games], YIBOARD))
 
 
 def test_the_histories_have_every_signal() -> None:
@@ -81,14 +81,14 @@ def test_what_housekeeping_flags_is_found_under_the_same_key(games: list[RatedGa
     """Every notice of housekeeping about a player is among what a reviewer of that player sees, under its key."""
     played = [one.game for one in games]
     notices = integrity.Integrity(load_policies())._flags("yi", "ann", played, NOON)
-    keys = [key_of("yi", "ann", found, YIBOARD) for found in found_now(played, YIBOARD)]
+    keys = [key_of("yi", "ann", found, YIBOARD) for found in signals_in(played, YIBOARD)]
     assert [notice.key for notice in notices] == keys  # ann comes first by id, so win trading is flagged from her side
 
 
 def test_win_trading_is_one_case_from_either_side() -> None:
     """The player with the higher id sees the pair's case under the key that it was published by."""
     turns = [PlayedGame("ann", n % 2, 16.0, 1200, 1200, NOON + timedelta(minutes=n), 30 + n) for n in range(8)]
-    [found] = found_now(turns, YIBOARD)
+    [found] = signals_in(turns, YIBOARD)
     mirrored = found._replace(opponent_id="zoe")
     assert key_of("yi", "zoe", found, YIBOARD) == flagged("yi", "ann", mirrored, YIBOARD).key
 
@@ -131,7 +131,7 @@ def test_a_case_has_all_that_a_reviewer_asks_for() -> None:
     """Signal, opponent, figures, thresholds and matches are those of the evidence."""
     losses = [PlayedGame("bob", 0.0, -30.0, 1200, 1200, NOON + timedelta(hours=n), n + 1) for n in range(6)]
     games = [RatedGame(f"m{n}", game, voided=n == 2) for n, game in enumerate(losses)]
-    [found] = [one for one in found_now(losses, YIBOARD) if one.signal is Signal.BOOSTING]
+    [found] = [one for one in signals_in(losses, YIBOARD) if one.signal is Signal.BOOSTING]
     case = case_of("yi", "ann", found, YIBOARD, games)
     assert (case.signal, case.opponent_id, case.policy) == (Signal.BOOSTING, "bob", ("yiboard", 1))
     assert case.games == tuple(games)

@@ -106,7 +106,7 @@ EVENTS: dict[str, tuple[Any, Reject, str]] = {
     "a score as text": (event(**players(ANN | {"score": "1"}, BOB)), Reject.BAD_SCORES, "score is '1'"),
     "a huge score": (event(**players(ANN | {"score": 10**30}, BOB)), Reject.BAD_SCORES, "score is 1e+30"),
     "a score as list": (event(**players(ANN | {"score": [1] * 999}, BOB)), Reject.BAD_SCORES, "score is [1,1,"),
-    "2 days ahead": (event(finished_at="2026-12-02T12:00:00Z"), Reject.FUTURE, "2 days, 0:00:00 ahead"),
+    "2 days ahead": (event(finished_at="2026-12-02T12:00:00Z"), Reject.FUTURE, "2 days ahead"),
     "a microsecond too far": (event(finished_at="2026-12-01T12:00:00.000001Z"), Reject.FUTURE, "at most 1 day"),
     "the last year": (event(finished_at="9999-12-31T23:59:59Z"), Reject.FUTURE, "ahead of the worker's clock"),
 }

@@ -85,7 +85,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any], Reject, str]] = {
         PLAYER_SANCTIONED,
         {"kind": "rating-reset", "ends_at": None, "starts_at": "2026-12-01T12:00:01Z"},
         Reject.FUTURE,
-        "$.starts_at is '2026-12-01T12:00:01Z', 1 day, 0:00:01 ahead",
+        "$.starts_at is '2026-12-01T12:00:01Z', 1 day 1 s ahead",
     ),
     "an end on no day": (
         PLAYER_SANCTIONED,
@@ -188,7 +188,7 @@ def test_what_happened_cannot_lie_ahead(ce_type: str, field: str) -> None:
     """As with matches; only a sanction may be set for a time to come."""
     bad = refusal(raw(DOCUMENTS[ce_type] | {field: "2026-12-01T12:00:00.000001Z"}), typed(ce_type))
     assert bad.reason is Reject.FUTURE
-    assert bad.detail.startswith(f"$.{field} is '2026-12-01T12:00:00.000001Z', 1 day, 0:00:00.000001 ahead")
+    assert bad.detail.startswith(f"$.{field} is '2026-12-01T12:00:00.000001Z', 1 day ahead")
 
 
 @pytest.mark.parametrize(("ce_type", "field"), HAPPENED)

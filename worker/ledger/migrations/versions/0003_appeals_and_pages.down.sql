@@ -1,3 +1,6 @@
+drop index notices_flags_other;
+drop index notices_flags;
+
 drop view leaderboard;
 create view leaderboard as
 select

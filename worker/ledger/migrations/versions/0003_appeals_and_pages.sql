@@ -38,3 +38,7 @@ where not r.provisional
         and (s.ends_at is null or s.ends_at > now())
         and (s.lifted_at is null or s.lifted_at > now())
   );
+
+-- What was flagged of a player, on either side, for whoever looks at them.
+create index notices_flags on notices ((body ->> 'player_id'), notice_id) where kind = 'integrity-flagged';
+create index notices_flags_other on notices ((body ->> 'opponent_id'), notice_id) where kind = 'integrity-flagged';
