@@ -10,6 +10,7 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 from datetime import UTC
+from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tests.scenarios.values import Clock
 
 SHIPPED = files("worker.policies")
+POOLS = "pools.toml"
 OWN = Path(__file__).parent / "policies"
 OWN_SETTINGS = ("Policy", "Starting rating", "Without", "With")
 MOVED_START = "new players start elsewhere"  # the reason of a version that nobody but this module asks for
@@ -74,9 +76,9 @@ class Policies:
 
     def write_pools(self) -> Path:
         """Write the pools file: those of scenarios and then those that ship."""
-        shipped = (SHIPPED / "pools.toml").read_text("utf-8")
+        shipped = (SHIPPED / POOLS).read_text("utf-8")
         own = "".join(f'"{pattern}" = "{name}"\n' for pattern, name in self.pools.items())
-        file = self.folder / "pools.toml"
+        file = self.folder / POOLS
         file.write_text(shipped.replace("[pools]\n", f"[pools]\n{own}"), "utf-8")
         return file
 
@@ -111,7 +113,7 @@ def _versions(scenario: Scenario) -> Iterator[Version]:
     starts = _starts(scenario.settings.get("Starting rating"), clock_of(scenario))
     moments = {version.valid_from for version in base} | {since for since, _ in starts}
     for since in sorted(moments, key=_order):
-        version = [one for one in base if _order(one.valid_from) <= _order(since)][-1]
+        version = next(one for one in reversed(base) if _order(one.valid_from) <= _order(since))
         start = next((rating for at, rating in reversed(starts) if _order(at) <= _order(since)), None)
         keys = (*without, *GIVEN_ANEW, *(() if start is None else ("start",)))
         text = _without(version.text, keys)
@@ -126,21 +128,19 @@ def _reason(version: Version, since: datetime | None) -> str:
 
 def _base(scenario: Scenario) -> list[Version]:
     """Read the policy that a scenario names, or the shipped one of its pool, in all its versions."""
-    named = scenario.setting("Policy")
-    if named is None:
-        pools: dict[str, str] = tomllib.loads((SHIPPED / "pools.toml").read_text("utf-8"))["pools"]
-        pool = scenario.setting("Pool") or ""
-        named = next((name for pattern, name in pools.items() if re.fullmatch(pattern.replace("*", ".*"), pool)), "")
-    own = OWN / f"{named}.toml"
-    sources = [own] if own.exists() else [file for file in SHIPPED.iterdir() if file.name.endswith(".toml")]
-    found = [_version(text) for text in (source.read_text("utf-8") for source in sources) if "\n[pools]" not in text]
-    versions = found if own.exists() else [version for version in found if version.name == named]
-    if own.exists():
-        later = sorted(OWN.glob(f"{named}-[0-9].toml"))
-        versions += [_version(file.read_text("utf-8")) for file in later]
+    named = scenario.setting("Policy") or _policy_of(scenario.setting("Pool") or "")
+    sources = [*OWN.glob(f"{named}.toml"), *OWN.glob(f"{named}-[0-9].toml")] or [
+        file for file in SHIPPED.iterdir() if file.name.endswith(".toml") and file.name != POOLS
+    ]
+    versions = [version for source in sources if (version := _version(source.read_text("utf-8"))).name == named]
     if not versions:
         raise ValueError(f"no policy {named!r}: it is neither one that ships nor a file in tests/scenarios/policies/")
     return sorted(versions, key=lambda version: version.number)
+
+
+def _policy_of(pool: str) -> str:
+    pools: dict[str, str] = tomllib.loads((SHIPPED / POOLS).read_text("utf-8"))["pools"]
+    return next((name for pattern, name in pools.items() if fnmatchcase(pool, pattern)), "")
 
 
 def _version(text: str) -> Version:
