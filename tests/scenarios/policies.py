@@ -129,10 +129,10 @@ def _reason(version: Version, since: datetime | None) -> str:
 def _base(scenario: Scenario) -> list[Version]:
     """Read the policy that a scenario names, or the shipped one of its pool, in all its versions."""
     named = scenario.setting("Policy") or _policy_of(scenario.setting("Pool") or "")
-    sources = [*OWN.glob(f"{named}.toml"), *OWN.glob(f"{named}-[0-9].toml")] or [
-        file for file in SHIPPED.iterdir() if file.name.endswith(".toml") and file.name != POOLS
-    ]
-    versions = [version for source in sources if (version := _version(source.read_text("utf-8"))).name == named]
+    own = [*OWN.glob(f"{named}.toml"), *OWN.glob(f"{named}-[0-9].toml")]
+    shipped = [file for file in SHIPPED.iterdir() if file.name.endswith(".toml") and file.name != POOLS]
+    texts = [file.read_text("utf-8") for file in own or shipped]
+    versions = [version for version in map(_version, texts) if version.name == named]
     if not versions:
         raise ValueError(f"no policy {named!r}: it is neither one that ships nor a file in tests/scenarios/policies/")
     return sorted(versions, key=lambda version: version.number)
