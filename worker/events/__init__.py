@@ -4,6 +4,16 @@ No Kafka and no clock here: bytes, headers and the time come in as arguments.
 """
 
 from worker.events.dead_letter import dead_letter_headers
+from worker.events.dead_letter_reading import (
+    Failure,
+    Place,
+    ReplayMark,
+    mark_headers,
+    original_headers,
+    read_failure,
+    read_mark,
+    replay_headers,
+)
 from worker.events.digests import event_digest, incoming_id, match_digest
 from worker.events.incoming import MAX_AHEAD, Decoded, DecodedMatch, decode, decode_match
 from worker.events.names import (
@@ -52,8 +62,11 @@ __all__ = [
     "Decoded",
     "DecodedMatch",
     "Encoded",
+    "Failure",
     "Headers",
+    "Place",
     "Reject",
+    "ReplayMark",
     "dead_letter_headers",
     "decode",
     "decode_match",
@@ -66,10 +79,15 @@ __all__ = [
     "event_key",
     "incoming_id",
     "load_schema",
+    "mark_headers",
     "match_digest",
     "name_of",
     "notice_id",
+    "original_headers",
     "pair_key",
+    "read_failure",
+    "read_mark",
+    "replay_headers",
     "schema_folder",
     "validator",
     "whole_points",
