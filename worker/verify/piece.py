@@ -1,0 +1,116 @@
+"""A piece of the ledger with all that is recorded about its entries."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from worker.ledger import sql
+from worker.ledger.stored import change_of
+from worker.rating.model import Reason, Sanction, SanctionKind
+from worker.rating.sanctions import Taken
+from worker.rating.voids import GIVEN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from worker.ledger.references import References
+    from worker.ledger.rows import LedgerRow
+    from worker.rating.model import Change
+    from worker.verify.registered import Registered
+    from worker.verify.snapshot import Entry, RecordedEvent, RecordedMatch, Snapshot
+
+_RULEBOOK = sql.load("rulebook.sql")
+
+_EVENTS: dict[str, str] = {Reason.VOID: "void", Reason.RESET: "sanction", Reason.LIFT: "lift"}
+
+
+class RecordedSanction(NamedTuple):
+    """A row of `sanctions`."""
+
+    sanction: Sanction
+    lifted_at: datetime | None
+    lifted_why: str | None
+    lifted_by: str | None
+    taken: tuple[Taken, ...]
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> RecordedSanction:
+        """Make it of what the statements `sanctions` and `sanctions_of` give."""
+        sanction_id, player_id, kind, *rest, lifted_at, lifted_why, lifted_by, taken = row
+        sanction = Sanction(sanction_id, player_id, SanctionKind(kind), *rest)
+        return cls(sanction, lifted_at, lifted_why, lifted_by, tuple(Taken(*one) for one in taken or ()))
+
+    def taken_in(self, pool: str | None) -> Taken | None:
+        """Give what it took in a pool."""
+        return next((one for one in self.taken if one.pool == pool), None)
+
+
+@dataclass(slots=True)
+class Piece:
+    """Entries in recorded order, and what is recorded about them.
+
+    Attributes:
+        rows: The entries' rows by rating_id and version.
+        matches: Those of the entries, by id.
+        given: Of each match that an entry voids, what it gave, by match id; both players' in order.
+        events: Those behind entries that no match gave, by id.
+        sanctions: Those behind resets and lifts, by id.
+    """
+
+    entries: list[Entry]
+    rows: Mapping[tuple[int, int | None], LedgerRow] = field(default_factory=dict)
+    matches: Mapping[str, RecordedMatch] = field(default_factory=dict)
+    given: Mapping[str, Sequence[Change]] = field(default_factory=dict)
+    events: Mapping[str, RecordedEvent] = field(default_factory=dict)
+    sanctions: Mapping[str, RecordedSanction] = field(default_factory=dict)
+
+    @classmethod
+    async def load(cls, snapshot: Snapshot, registered: Registered, entries: list[Entry]) -> Piece:
+        """Read what is recorded about entries."""
+        matches = await snapshot.matches_of(list({entry.row.match_id for entry in entries if entry.row.match_id}))
+        event_ids = {event_id for entry in entries if (event_id := event_of(entry))}
+        causes = {entry.row.cause for entry in entries if entry.row.cause}
+        voided = {entry.row.match_id for entry in entries if entry.row.reason == Reason.VOID}
+        rows = await snapshot.fetch("sanctions_of", list(causes)) if causes else []
+        return cls(
+            entries,
+            {(entry.row.rating_id, entry.row.version): entry.row for entry in entries},
+            matches,
+            await _given(snapshot, registered, [matches[one] for one in voided if one in matches]),
+            await snapshot.events_of(list(event_ids)),
+            {row["sanction_id"]: RecordedSanction.of(row) for row in rows},
+        )
+
+    def given_to(self, match_id: str | None, player_id: str | None) -> list[Change]:
+        """Give what a match that an entry voids gave a player, in order."""
+        return [change for change in self.given.get(match_id or "", ()) if change.player_id == player_id]
+
+
+def event_of(entry: Entry) -> str | None:
+    """Name the event that made an entry, None for one that a match or an absence made."""
+    row = entry.row
+    prefix = _EVENTS.get(row.reason)
+    return None if prefix is None else f"{prefix}:{row.match_id if row.reason == Reason.VOID else row.cause}"
+
+
+async def _given(
+    snapshot: Snapshot, registered: Registered, matches: Sequence[RecordedMatch]
+) -> dict[str, list[Change]]:
+    """Give what matches gave both players: a change each, and a second where a floor restarted one."""
+    keys: set[tuple[int, int]] = set()
+    for match in matches:
+        for rating_id, version in ((match.lo_rating_id, match.lo_version), (match.hi_rating_id, match.hi_version)):
+            if version is not None:
+                keys |= {(rating_id, version), (rating_id, version + 1)}
+    given: defaultdict[str, list[Change]] = defaultdict(list)
+    if keys:
+        ids, versions = [key[0] for key in keys], [key[1] for key in keys]
+        voided = {match.match_id for match in matches}
+        for row in await snapshot.connection.fetch(_RULEBOOK["entries"], ids, versions):
+            if row["match_id"] in voided and row["reason"] in GIVEN and registered.knows(row["policy_id"]):
+                # All that it asks of the references is to give a policy by its short key.
+                given[row["match_id"]].append(change_of(row, cast("References", registered)))
+    return given
