@@ -150,6 +150,16 @@ async def test_a_token_file_is_read_anew_for_each_connection(settings: Settings,
     await check_topics(by(settings, way))
 
 
+async def test_a_token_is_asked_for_once_while_it_is_good(
+    settings: Settings, secure: SecureKafka, endpoint: str
+) -> None:
+    """All clients of a worker share a token of the endpoint until shortly before its end."""
+    secure.identity.life_s, before = 3_600, secure.identity.issued
+    for _ in range(3):
+        await check_topics(by(settings, secure.by_endpoint(endpoint)))
+    assert secure.identity.issued == before + 1
+
+
 async def test_no_login_is_logged_at_level_debug(
     settings: Settings, secure: SecureKafka, endpoint: str, caplog: pytest.LogCaptureFixture
 ) -> None:
