@@ -34,6 +34,7 @@ _WORK, _SETUP, _LOOK = "The worker", "Before it starts", "Looking at ratings"
 _RULES, _TRY = "Rules and verdicts", "Trying things out"
 _COMMANDS = {
     "run": _Where(_WORK, "serve", "run_worker"),
+    "dead-letters": _Where(_WORK, "dead_letters", "dead_letters"),
     "migrate": _Where(_SETUP, "migrate", "migrate_database"),
     "topics": _Where(_SETUP, "topics", "topics"),
     "check": _Where(_SETUP, "check", "check"),
@@ -41,6 +42,7 @@ _COMMANDS = {
     "leaderboard": _Where(_LOOK, "look", "leaderboard"),
     "player": _Where(_LOOK, "look", "player"),
     "explain": _Where(_LOOK, "look", "explain_match"),
+    "verify": _Where(_LOOK, "verify", "verify_database"),
     "policy": _Where(_RULES, "policy", "policy"),
     "sanctions": _Where(_RULES, "sanctions", "sanctions"),
     "integrity": _Where(_RULES, "integrity", "integrity"),
