@@ -11,6 +11,7 @@ import tomllib
 from dataclasses import dataclass, field
 from datetime import UTC
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -143,6 +144,7 @@ def _policy_of(pool: str) -> str:
     return next((name for pattern, name in pools.items() if fnmatchcase(pool, pattern)), "")
 
 
+@cache
 def _version(text: str) -> Version:
     content = tomllib.loads(text)
     return Version(content["name"], content["version"], content.get("valid_from"), content.get("reason", ""), text)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 EVENTS = "Events"
+_MARKDOWN = MarkdownIt("commonmark").enable("table")
 _LABEL = re.compile(r"\*\*(.+)\*\*")
 _SETTING = re.compile(r"([^:]+): +(.+)", re.DOTALL)
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -103,7 +104,7 @@ def read(file: Path) -> list[Scenario]:
     settings: dict[str, Setting] = {}
     common = settings
     label: tuple[str, int] | None = None
-    for kind, line, content in _blocks(MarkdownIt("commonmark").enable("table").parse(text)):
+    for kind, line, content in _blocks(_MARKDOWN.parse(text)):
         if kind == "h2":
             settings = dict(common)
             scenarios.append(Scenario(file, file.stem, len(scenarios) + 1, line, content, settings, {}))
@@ -149,7 +150,7 @@ def _blocks(tokens: list[Token]) -> Iterator[tuple[str, int, str]]:
 
 
 def _text(inline: Token) -> str:
-    """Give the text of a heading, paragraph or cell without its marks."""
+    """Give the text of a heading or paragraph without its marks."""
     return "".join(" " if child.type == "softbreak" else child.content for child in inline.children or ()).strip()
 
 
@@ -176,14 +177,9 @@ def _table(file: Path, name: str, line: int, end: str, lines: list[str]) -> Tabl
 
 
 def _cells(line: str) -> list[str]:
-    """Give the cells of a line of a table; the parser itself would pad a short row and cut a long one."""
+    """Give the cells of a line of a table as they are written; the parser would pad a short row and cut a long one."""
     inner = line.strip().removeprefix("|").removesuffix("|")
-    return [_plain(cell) for cell in _PIPE.split(inner)]
-
-
-def _plain(cell: str) -> str:
-    (inline,) = MarkdownIt("commonmark").parseInline(cell.replace("\\|", "|").strip())
-    return _text(inline)
+    return [cell.replace("\\|", "|").strip() for cell in _PIPE.split(inner)]
 
 
 def check_columns(scenario: Scenario, table: Table, known: Iterable[str]) -> None:

@@ -2,7 +2,8 @@
 
 Scenarios share a worker and a database and never meet, as every id starts with the scenario's. The records of a
 scenario are sent in the order of its rows: those of one topic together, the next topic's when all of them are
-committed. Topics have one partition here, so that rows are taken in the order in which they are written.
+committed. Topics have one partition here, so that rows are taken in the order in which they are written; scenarios take
+turns and batches are small, so that a row finds what the rows above it did in Postgres.
 
 The worker is a process of its own. Where housekeeping looks, at a time that a scenario says, a housekeeper in this
 process takes over its lead, as that of another worker would.
@@ -14,13 +15,14 @@ import asyncio
 import secrets
 import signal
 from dataclasses import dataclass
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
 from tests.scenarios.collecting import Played, collect
 from tests.scenarios.comparing import check_tables
-from tests.scenarios.events import Look, Story
+from tests.scenarios.events import Look, Sent, Story
 from tests.scenarios.policies import Policies, own_versions
 from tests.scenarios.values import LOOK
 from tests.support.kafka import produce, until_all_committed
@@ -38,12 +40,11 @@ from worker.settings import Settings
 from worker.stream.topics import create_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from deploy.local import Stack
-    from tests.scenarios.events import Sent
     from tests.scenarios.reading import Scenario
 
 
@@ -95,7 +96,7 @@ async def play(stack: Stack, arena: Sequence[Prepared], folder: Path) -> Played:
     policies = Policies(folder)
     for one in arena:
         policies.add(one.scenario)
-    settings = await _fresh(stack, policies)
+    settings = await _fresh(stack, policies, len(arena))
     loaded = load_policies(settings.pools_file, settings.policy_files)
     moments: list[datetime] = [LOOK]
     async with WorkerProcess(settings, folder / "worker.log") as worker:
@@ -128,8 +129,8 @@ async def play(stack: Stack, arena: Sequence[Prepared], folder: Path) -> Played:
             await ledger.close()
 
 
-async def _fresh(stack: Stack, policies: Policies) -> Settings:
-    """Make a database and topics."""
+async def _fresh(stack: Stack, policies: Policies, batch: int) -> Settings:
+    """Make a database and topics, for a worker that takes so many records in a batch."""
     name = f"scenarios_{secrets.token_hex(3)}"
     settings = Settings(
         kafka_bootstrap=stack.bootstrap,
@@ -142,6 +143,7 @@ async def _fresh(stack: Stack, policies: Policies) -> Settings:
         notice_topic=f"{name}.notices",
         http_port=0,
         session_timeout_ms=6_000,
+        batch_max_records=batch,
         batch_max_wait_ms=20,
         housekeeping_interval_s=86_400.0,
         pools_file=policies.write_pools(),
@@ -152,32 +154,28 @@ async def _fresh(stack: Stack, policies: Policies) -> Settings:
     return settings
 
 
-def _batches(stories: Sequence[Story]) -> list[list[Sent] | Look]:
-    """Put the steps of all stories together: the first of each, then the second of each, and so on.
+def _batches(stories: Sequence[Story]) -> Iterator[list[Sent] | Look]:
+    """Put stories with the same looks of housekeeping together, each cut where it turns to another topic.
 
-    A step is what a story sends to one topic before it sends to another; looks of housekeeping are common to all.
+    The stories take turns, record by record, so that the rows of one come to the worker in different batches.
     """
-    rounds: list[list[list[Sent]]] = [[]]
-    looks: list[Look] = []
-    for story in stories:
-        place, depth, topic = 0, 0, ""
-        for step in story.steps:
-            if isinstance(step, Look):
-                looks += [step] if place == len(looks) else []
-                place, depth, topic = place + 1, 0, ""
-                continue
-            depth += step.topic != topic
-            topic = step.topic
-            while len(rounds) <= place:
-                rounds.append([])
-            while len(rounds[place]) < depth:
-                rounds[place].append([])
-            rounds[place][depth - 1].append(step)
-    batches: list[list[Sent] | Look] = []
-    for place, sent in enumerate(rounds):
-        batches += sent
-        batches += looks[place : place + 1]
-    return batches
+    looks = [step for step in stories[0].steps if isinstance(step, Look)]
+    for place, together in enumerate(zip(*map(_stretches, stories), strict=True)):
+        for stretches in zip_longest(*together, fillvalue=()):
+            yield [sent for turn in zip_longest(*stretches) for sent in turn if sent is not None]
+        yield from looks[place : place + 1]
+
+
+def _stretches(story: Story) -> list[list[list[Sent]]]:
+    """Give what a story sends before, between and after the looks, in stretches of one topic."""
+    found: list[list[list[Sent]]] = [[]]
+    for _, steps in groupby(story.steps, key=lambda step: step.topic if isinstance(step, Sent) else None):
+        sent = [step for step in steps if isinstance(step, Sent)]
+        if sent:
+            found[-1].append(sent)
+        else:
+            found.append([])
+    return found
 
 
 async def _send(settings: Settings, batch: Sequence[Sent]) -> None:
