@@ -35,6 +35,7 @@ def only_absent(rebuilt: PlayerState, stored: PlayerState, low: float, versions:
         return False
     if stored.inactive != rebuilt.inactive and (rebuilt.inactive or marked_at(last, versions) is None):
         return False
-    if nothing_to_lose(low, versions):
-        return True
-    return age("", "", rebuilt, versions, _END_OF_TIME).changes == age("", "", stored, versions, _END_OF_TIME).changes
+    in_the_end = age("", "", rebuilt, versions, _END_OF_TIME)
+    if stored.idle_steps > in_the_end.state.idle_steps:
+        return False
+    return nothing_to_lose(low, versions) or in_the_end.changes == age("", "", stored, versions, _END_OF_TIME).changes

@@ -9,7 +9,6 @@ from worker.verify.report import Name
 from worker.verify.slots import Slots
 
 if TYPE_CHECKING:
-    from worker.rating.model import Change
     from worker.verify.piece import Piece
     from worker.verify.registered import Registered
     from worker.verify.report import Checks
@@ -95,7 +94,7 @@ class Chains:
                 f"version {row.version} starts at {row.before!r}, version {chain.version} ended at {chain.after!r}",
                 **entry.ids,
             )
-        elif not chain.version and row.before not in self._starts:
+        elif not chain.version and self._starts and row.before not in self._starts:
             check.find(f"the chain starts at {row.before!r}, where no policy lets anyone start", **entry.ids)
 
     def _count(self, entry: Entry, chain: Chain, piece: Piece) -> Chain:
@@ -122,19 +121,19 @@ class Chains:
         """Take back what the match of a void gave, unless the player was taken to the start again since."""
         row, check = entry.row, self._checks[Name.VOIDS]
         check.looked_at += 1
-        given = piece.given_to(row.match_id, entry.player_id)
+        given = piece.given_to(row.match_id, row.rating_id)
         if not given:
             check.find("voids a match that gave this player nothing", **entry.ids)
             return after
-        after = after._replace(**_tally(after, given[0].score, -1))
-        gone = given[-1].version < after.restarted
-        owed = 0.0 if gone else 0.0 - sum(change.delta for change in given)
+        after = after._replace(**_tally(after, given[0]["score"], -1))
+        gone = given[-1]["version"] < after.restarted
+        owed = 0.0 if gone else 0.0 - sum(one["delta"] for one in given)
         if row.delta != owed:
             why = "the player has started again since" if gone else f"the match gave {_sum(given)}"
             check.find(f"moves {row.delta!r}; {why}", **entry.ids)
         if gone:
             return after
-        games = max(0, after.games + given[0].games - 1 - given[-1].games)
+        games = max(0, after.games + given[0]["games"] - 1 - given[-1]["games"])
         return after._replace(games=games, restarted=after.restarted if len(given) == 1 else 0)
 
 
@@ -146,5 +145,5 @@ def _tally(chain: Chain, score: float | None, by: int) -> dict[str, Any]:
     }
 
 
-def _sum(given: list[Change]) -> str:
-    return " and ".join(repr(change.delta) for change in given)
+def _sum(given: list[Any]) -> str:
+    return " and ".join(repr(one["delta"]) for one in given)

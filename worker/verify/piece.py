@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from worker.ledger import sql
-from worker.ledger.stored import change_of
 from worker.rating.model import Reason, Sanction, SanctionKind
 from worker.rating.sanctions import Taken
 from worker.rating.voids import GIVEN
@@ -16,10 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from worker.ledger.references import References
     from worker.ledger.rows import LedgerRow
-    from worker.rating.model import Change
-    from worker.verify.registered import Registered
     from worker.verify.snapshot import Entry, RecordedEvent, RecordedMatch, Snapshot
 
 _RULEBOOK = sql.load("rulebook.sql")
@@ -55,7 +51,7 @@ class Piece:
     Attributes:
         rows: The entries' rows by rating_id and version.
         matches: Those of the entries, by id.
-        given: Of each match that an entry voids, what it gave, by match id; both players' in order.
+        given: Of each match that an entry voids, the entries that it gave, by match id; each as `change_of` takes it.
         events: Those behind entries that no match gave, by id.
         sanctions: Those behind resets and lifts, by id.
     """
@@ -63,12 +59,12 @@ class Piece:
     entries: list[Entry]
     rows: Mapping[tuple[int, int | None], LedgerRow] = field(default_factory=dict)
     matches: Mapping[str, RecordedMatch] = field(default_factory=dict)
-    given: Mapping[str, Sequence[Change]] = field(default_factory=dict)
+    given: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     events: Mapping[str, RecordedEvent] = field(default_factory=dict)
     sanctions: Mapping[str, RecordedSanction] = field(default_factory=dict)
 
     @classmethod
-    async def load(cls, snapshot: Snapshot, registered: Registered, entries: list[Entry]) -> Piece:
+    async def load(cls, snapshot: Snapshot, entries: list[Entry]) -> Piece:
         """Read what is recorded about entries."""
         matches = await snapshot.matches_of(list({entry.row.match_id for entry in entries if entry.row.match_id}))
         event_ids = {event_id for entry in entries if (event_id := event_of(entry))}
@@ -79,14 +75,14 @@ class Piece:
             entries,
             {(entry.row.rating_id, entry.row.version): entry.row for entry in entries},
             matches,
-            await _given(snapshot, registered, [matches[one] for one in voided if one in matches]),
+            await _given(snapshot, [matches[one] for one in voided if one in matches]),
             await snapshot.events_of(list(event_ids)),
             {row["sanction_id"]: RecordedSanction.of(row) for row in rows},
         )
 
-    def given_to(self, match_id: str | None, player_id: str | None) -> list[Change]:
-        """Give what a match that an entry voids gave a player, in order."""
-        return [change for change in self.given.get(match_id or "", ()) if change.player_id == player_id]
+    def given_to(self, match_id: str | None, rating_id: int) -> list[Any]:
+        """Give the entries that a match which an entry voids gave a player, in order."""
+        return [row for row in self.given.get(match_id or "", ()) if row["rating_id"] == rating_id]
 
 
 def event_of(entry: Entry) -> str | None:
@@ -96,21 +92,18 @@ def event_of(entry: Entry) -> str | None:
     return None if prefix is None else f"{prefix}:{row.match_id if row.reason == Reason.VOID else row.cause}"
 
 
-async def _given(
-    snapshot: Snapshot, registered: Registered, matches: Sequence[RecordedMatch]
-) -> dict[str, list[Change]]:
+async def _given(snapshot: Snapshot, matches: Sequence[RecordedMatch]) -> dict[str, list[Any]]:
     """Give what matches gave both players: a change each, and a second where a floor restarted one."""
     keys: set[tuple[int, int]] = set()
     for match in matches:
         for rating_id, version in ((match.lo_rating_id, match.lo_version), (match.hi_rating_id, match.hi_version)):
             if version is not None:
                 keys |= {(rating_id, version), (rating_id, version + 1)}
-    given: defaultdict[str, list[Change]] = defaultdict(list)
+    given: defaultdict[str, list[Any]] = defaultdict(list)
     if keys:
         ids, versions = [key[0] for key in keys], [key[1] for key in keys]
         voided = {match.match_id for match in matches}
         for row in await snapshot.connection.fetch(_RULEBOOK["entries"], ids, versions):
-            if row["match_id"] in voided and row["reason"] in GIVEN and registered.knows(row["policy_id"]):
-                # All that it asks of the references is to give a policy by its short key.
-                given[row["match_id"]].append(change_of(row, cast("References", registered)))
+            if row["match_id"] in voided and row["reason"] in GIVEN:
+                given[row["match_id"]].append(row)
     return given

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from worker.ledger.rows import LedgerRow
 from worker.rating.model import PlayerState
 from worker.verify.replay import Replay
-from worker.verify.report import Name
+from worker.verify.report import Name, told
 from worker.verify.states import States
 
 if TYPE_CHECKING:
@@ -65,6 +65,9 @@ class Rebuild:
             self._check.find(f"the rules give no such entry of reason {row.reason}", **entry.ids)
         elif given.row != row:
             self._check.find(_difference(row, given.row), **entry.ids)
+            kept = self.states.get(row.rating_id)
+            if kept is not None and row.games != given.row.games:  # or all later entries would differ as well
+                self.states.put(row.rating_id, kept.state._replace(games=row.games))
 
     def finish(self) -> None:
         """Look for what the rules give and the ledger lacks."""
@@ -85,10 +88,10 @@ class Rebuild:
 
 
 def _difference(ledger: LedgerRow, rules: LedgerRow) -> str:
-    told = [
-        f"{name}: the ledger has {old!r}, the rules give {new!r}"
+    differing = [
+        f"{name}: the ledger has {told(old)}, the rules give {told(new)}"
         for name, old, new in zip(LedgerRow._fields, ledger, rules, strict=True)
         if old != new
     ]
-    more = len(told) - _FIELDS_TOLD
-    return "; ".join(told[:_FIELDS_TOLD]) + (f"; and {more} fields more" if more > 0 else "")
+    more = len(differing) - _FIELDS_TOLD
+    return "; ".join(differing[:_FIELDS_TOLD]) + (f"; and {more} fields more" if more > 0 else "")

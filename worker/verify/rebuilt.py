@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from worker.rating.model import PlayerState
 from worker.verify.absence import only_absent
-from worker.verify.report import Name
+from worker.verify.report import Name, told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Rebuilt:
             if stored == rebuilt or only_absent(rebuilt, stored, low, self._versions(row["rating_id"])):
                 continue
             said = ", ".join(
-                f"{name}: {old!r} stands, the rules give {new!r}"
+                f"{name}: {told(old)} stands, the rules give {told(new)}"
                 for name, old, new in zip(PlayerState._fields, stored, rebuilt, strict=True)
                 if old != new
             )

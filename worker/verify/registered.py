@@ -88,8 +88,8 @@ class Registered:
         return self._by_name.get(name, ())
 
     def starts(self) -> Collection[float]:
-        """Give the ratings that a player may start with."""
-        return {float(policy.start) for policy in self._policies.values()}
+        """Give the ratings that a player may start with; none where some can't be read."""
+        return set() if self.unreadable else {float(policy.start) for policy in self._policies.values()}
 
     def rated(self, pool: str, policy_id: int) -> None:
         """Note that a policy has rated in a pool."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from worker.ledger.rows import LedgerRow
-from worker.ledger.stored import lift_of, void_of
+from worker.ledger.stored import change_of, lift_of, void_of
 from worker.rating.book import Book
 from worker.rating.errors import VoidMismatchError
 from worker.rating.inactivity import age
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
+    from worker.ledger.references import References
     from worker.rating.model import Change
     from worker.rating.policy_set import PolicySet
     from worker.verify.pair_times import PairTimes
@@ -72,6 +73,9 @@ class Replay:
         row, match = self._row, self._piece.matches.get(self._row.match_id or "")
         if match is None or (row.rating_id, row.version) not in match.keys:
             return None
+        rows = [its_own for key in match.keys if (its_own := self._piece.rows.get(key)) is not None]
+        if any(its_own.match_id != match.match_id for its_own in rows):
+            return None
         book, ids = self._together(match, match.keys, match.finished_at)
         if ids is None:
             return None
@@ -88,14 +92,16 @@ class Replay:
         event = self._piece.events.get(event_of(self._entry) or "")
         if match is None or event is None or (self._row.rating_id, self._row.version) not in event.changes:
             return None
-        given = self._piece.given.get(match.match_id, ())
+        given = [row for row in self._piece.given.get(match.match_id, ()) if self._registered.knows(row["policy_id"])]
         void = void_of(event.body)
-        if {change.player_id for change in given} != {match.lo_player, match.hi_player}:
+        if {row["rating_id"] for row in given} != {match.lo_rating_id, match.hi_rating_id}:
             return None
         book, ids = self._together(match, event.changes, void.voided_at)
         if ids is None:
             return None
-        book.put_recorded(match.match_id, Recorded(match.match(), tuple(given)))
+        # All that it asks of the references is a policy by its short key.
+        changes = tuple(change_of(row, cast("References", self._registered)) for row in given)
+        book.put_recorded(match.match_id, Recorded(match.match(), changes))
         try:
             outcome = book.void(void)
         except VoidMismatchError:
@@ -178,8 +184,6 @@ class Replay:
         state, low = kept
         if row is not None and (row.before != state.rating or row.version != state.version + 1):
             state = state._replace(rating=row.before, version=row.version - 1)
-        if row is not None and row.reason == Reason.MATCH and row.games != state.games + 1:
-            state = state._replace(games=row.games - 1)
         versions = policies.versions(self._pool)
         aged = age(self._pool, player_id, state, versions, at)
         if aged.changes and nothing_to_lose(low, versions):

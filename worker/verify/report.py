@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 
@@ -115,6 +116,11 @@ class Checks:
     def done(self, *, rebuilt: bool) -> list[Check]:
         """Give the checks that were made."""
         return [check for name, check in self._checks.items() if rebuilt or name not in REBUILDING]
+
+
+def told(value: object) -> str:
+    """Give a value of a row exactly, in words that fit into a line."""
+    return value.isoformat() if isinstance(value, datetime) else repr(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class Standings:
     def __init__(self, chains: Chains, registered: Registered, checks: Checks) -> None:
         self._chains = chains
         self._registered = registered
+        self._starts = registered.starts()
         self._checks = checks
         self.count = 0
 
@@ -47,7 +48,7 @@ class Standings:
             check.find(f"stands at version {row['version']}; the last entry is version {chain.version}", **ids)
         elif chain.version and row["rating"] != chain.after:
             check.find(f"stands at {row['rating']!r}; the last entry ended at {chain.after!r}", **ids)
-        elif not chain.version and row["rating"] not in self._registered.starts():
+        elif not chain.version and self._starts and row["rating"] not in self._starts:
             check.find(f"has no entry, and stands at {row['rating']!r}, where nobody starts", **ids)
 
     def _check_tally(self, row: Any, chain: Chain, ids: dict[str, Any]) -> None:

@@ -136,7 +136,7 @@ class _Run:
         read = 0
         async for entries in self._snapshot.entries(first, last):
             read += len(entries)
-            piece = await Piece.load(self._snapshot, self._registered, entries)
+            piece = await Piece.load(self._snapshot, entries)
             self._take(piece)
             if rebuild:
                 times = await PairTimes.load(self._snapshot, self._registered, piece, self._events.voided)
