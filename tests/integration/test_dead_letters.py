@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as AIOTopicPartition
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
@@ -342,7 +344,7 @@ async def start_replay(
         arguments: Of `dead-letters`.
         stop: By which signal, before or after (False) which call of the producer, and how many are let pass.
     """
-    program = ("-m", "worker")
+    program: tuple[str, ...] = ("-m", "worker")
     if stop is not None:
         number, method, before, passes = stop
         program = ("-c", STOPPING, f"{number:d}:{method}:{before:d}:{passes + 1}")
@@ -383,12 +385,43 @@ async def test_a_replay_that_is_killed_is_run_again(
     assert left["letters"] == len(matches) - done
     assert (await replay(settings, "--yes"))["letters"] == len(matches) - done
     assert await open_places(settings) == []
-    back = Counter(one.value for one in await sent_back(settings))
+    sent = await sent_back(settings)
+    assert {one.partition for one in sent} == {5}
+    back = Counter(one.value for one in sent)
     assert len(back) == len(matches)
     assert back.total() == len(matches) + again
     totals = await take(running(settings), len(matches) + again)
     assert totals["resent"] == again
     assert (await check(settings, matches)).wrong() == {}
+
+
+async def test_a_replay_that_is_interrupted_holds_nobody_up(settings: Settings, tmp_path: Path) -> None:
+    """Ctrl-C ends the open transaction at once, so that workers read on; what was not sent is there to be sent."""
+    matches = stream(700, players=60, seed=47, pools=("yi",))
+    await produce(settings, [record_of(match)._replace(partition=5) for match in matches])
+    await take(without_yi(settings, tmp_path), len(matches))
+    process = await start_replay(settings, "replay", "--yes", stop=(signal.SIGINT, "send_batch", True, 3))
+    out, err = await process.communicate()
+    assert (process.returncode, out) == (130, b"")
+    assert b"Traceback" not in err
+
+    async def ended() -> bool:
+        return await end_of(settings, "read_committed") == await end_of(settings, "read_uncommitted")
+
+    await until(ended, settings.transaction_timeout_ms / 2000)  # by itself, the broker waits for all of that time
+    assert (await replay(settings, "--yes"))["letters"] == 200
+    assert Counter(one.value for one in await sent_back(settings)).total() == len(matches)
+
+
+async def end_of(settings: Settings, isolation: str) -> int:
+    """Give where a reader of partition 5 of the match topic gets to."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=settings.kafka_bootstrap, isolation_level=isolation)
+    await consumer.start()
+    try:
+        (end,) = (await consumer.end_offsets([AIOTopicPartition(settings.match_topic, 5)])).values()
+        return int(end)
+    finally:
+        await consumer.stop()
 
 
 async def test_two_replays_at_once(settings: Settings, tmp_path: Path) -> None:

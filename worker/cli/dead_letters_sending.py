@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from worker.stream.letters import Letter
 
 AT_ONCE = 500  # letters in one transaction, at most
+_ABORT_S = 3.0
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
@@ -133,8 +134,15 @@ class Resender:
 
     async def _stop(self) -> None:
         producer, self._producer = self._producer, None
-        if producer is not None:
-            await client.discard(producer)
+        if producer is None:
+            return
+        if self._transactions:
+            # One that is open, say at Ctrl-C, would hold up the workers until the broker ends it. Where none is, or a
+            # fault was, aiokafka refuses.
+            with suppress(Exception):
+                async with asyncio.timeout(_ABORT_S):
+                    await producer.abort_transaction()
+        await client.discard(producer)
 
 
 def _record(letter: Letter, partitions: int, at: datetime) -> _Record:

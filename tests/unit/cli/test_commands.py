@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
-    *("run", "migrate", "topics", "check", "settings", "leaderboard", "player", "explain", "policy"),
+    *("run", "dead-letters", "migrate", "topics", "check", "settings", "leaderboard", "player", "explain", "policy"),
     *("sanctions", "integrity"),
     *("rate", "produce", "demo", "dev"),
+)
+OF_GROUPS = (
+    *("policy list", "policy show", "policy diff"),
+    *("dead-letters list", "dead-letters show", "dead-letters replay"),
 )
 
 
@@ -46,7 +50,7 @@ def in_a_process(*arguments: str, **environment: str) -> subprocess.CompletedPro
     )
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, "policy list", "policy show", "policy diff"])
+@pytest.mark.parametrize("name", [*COMMANDS, *OF_GROUPS])
 def test_every_command_explains_itself(cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """--help and -h say what a command does, in whole sentences that fit into a terminal, and end well."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -160,6 +164,9 @@ UNREACHABLE = {
         (("policy", "list", "--database"), 75),
         (("sanctions", "a"), 75),
         (("integrity", "a"), 75),
+        (("dead-letters", "list"), 75),
+        (("dead-letters", "show", "match-events.dlq/0/1"), 75),
+        (("dead-letters", "replay", "--yes"), 75),
         (("produce",), 75),
         (("demo",), 75),
         (("dev",), 75),
