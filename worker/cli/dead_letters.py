@@ -147,7 +147,7 @@ def replay_letters(
     Each goes back to its partition with its own key, value and headers, and with headers that count the attempt
     (dlq.attempt, dlq.replayed-from, dlq.replayed-at). A mark beside the letter says that it was sent back, and a letter
     with a mark is not sent again; a replay that was cut short is simply run again. Whatever is sent twice all the same
-    is rated once, by its match_id.
+    counts once, by its id.
 
     It reads what is there when it starts, once: what fails again is a new letter, with one attempt more, for another
     replay. To change what a record says, see `dead-letters show`.
@@ -205,7 +205,8 @@ async def _page(
 
 
 async def _stream(settings: Settings, chosen: Filter, *, unreplayed: bool) -> None:
-    async with aclosing(oldest(settings, chosen, unreplayed=unreplayed)) as letters:
+    letters = oldest(settings, chosen, unreplayed=unreplayed, bar=not sys.stdout.isatty())
+    async with aclosing(letters):
         async for listed in letters:
             _print_line(listed)
 

@@ -94,9 +94,14 @@ async def newest(
     return found[:limit], len(found) > limit
 
 
-async def oldest(settings: Settings, chosen: Filter, *, unreplayed: bool = False) -> AsyncGenerator[Listed]:
-    """Give the letters that are meant, one by one, the one that failed first before the others; as `newest`."""
-    async with looking(settings, chosen, passes=2) as (reader, spans):
+async def oldest(
+    settings: Settings, chosen: Filter, *, unreplayed: bool = False, bar: bool = True
+) -> AsyncGenerator[Listed]:
+    """Give the letters that are meant, one by one, the one that failed first before the others; as `newest`.
+
+    Without `bar` nothing shows how far it is: where each letter is printed as it comes, they would get mixed up.
+    """
+    async with looking(settings, chosen, passes=2, bar=bar) as (reader, spans):
         replayed = await reader.replayed(spans)
         async with aclosing(reader.oldest(spans)) as letters:
             async for letter in letters:
@@ -118,19 +123,21 @@ async def summary(settings: Settings, chosen: Filter, *, unreplayed: bool = Fals
 
 @asynccontextmanager
 async def looking(
-    settings: Settings, chosen: Filter, *, passes: int = 1
+    settings: Settings, chosen: Filter, *, passes: int = 1, bar: bool = True
 ) -> AsyncIterator[tuple[LetterReader, list[Span]]]:
     """Open a reader for the block, and give what there is to read, which the block reads so often.
+
+    On a terminal a bar shows how far it is, unless told.
 
     Raises:
         CommandError: A topic is missing, or Kafka is away or can't be used.
     """
-    with _kafka_faults(settings), progress() as bar:
+    with _kafka_faults(settings), progress(wanted=bar) as shown:
         await require_topics(settings, chosen.topics)
-        task = bar.add_task("reading", total=None)
-        async with LetterReader.open(settings, lambda count: bar.advance(task, count)) as reader:
+        task = shown.add_task("reading", total=None)
+        async with LetterReader.open(settings, lambda count: shown.advance(task, count)) as reader:
             spans = chosen.narrowed(await reader.spans(chosen.topics, chosen.since))
-            bar.update(task, total=passes * sum(span.end - span.start for span in spans))
+            shown.update(task, total=passes * sum(span.end - span.start for span in spans))
             yield reader, spans
 
 

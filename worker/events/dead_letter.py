@@ -30,7 +30,8 @@ def dead_letter_headers(
 ) -> list[tuple[str, bytes | None]]:
     """Return the headers of a dead letter: the original ones untouched and first, then ours under `dlq.`.
 
-    All of ours are text. A record that was sent again and failed again has them twice: the last ones hold.
+    All of ours are text. Of a record that was sent again with them and failed again, the last ones hold; a replay
+    (`dead_letter_reading`) takes the old ones off, and leaves those that count its attempts.
 
     Args:
         original: The record's headers.
