@@ -84,7 +84,7 @@ async def test_what_is_replayed_after_the_cause_is_mended_is_rated_once(
     assert await open_places(settings) == []
     shown = (await cli(settings, "dead-letters", "show", f"{settings.dead_letter_topic}/0/0", "--json")).json()
     (first,) = (one for one in back if one.header("dlq.replayed-from") == shown["letter"])
-    assert shown["replayed"]["to"] == f"{settings.match_topic}/{first.partition}/{first.offset}"
+    assert shown["replay"]["to"] == f"{settings.match_topic}/{first.partition}/{first.offset}"
     assert shown["failed_again"] is None
 
 

@@ -115,7 +115,7 @@ def shown_json(shown: Shown) -> dict[str, Any]:
         "headers": [{"name": name, "value": bytes_json(value)} for name, value in letter.headers],
         "value": bytes_json(letter.value),
         "value_gone": shown.gone,
-        "replayed": None if mark is None else {"at": mark.at, "to": str(mark.to), "attempt": mark.attempt},
+        "replay": None if mark is None else {"at": mark.at, "to": str(mark.to), "attempt": mark.attempt},
         "failed_again": None if shown.again is None else str(shown.again),
         "what_to_do": advice(letter.failure.reason).sentence,
     }
