@@ -46,7 +46,12 @@ _CAREFUL_RECORDS = 100  # in a batch in which a row that Postgres refuses is sea
 
 
 class Pipeline:
-    """One worker's loop over its partitions. Everything that it works with is handed in, started."""
+    """One worker's loop over its partitions. Everything that it works with is handed in, started.
+
+    Attributes:
+        waits_for: What the loop is waiting for to work again; a sign of life from there does not mean that it does.
+        totals: What was done so far, for the last log line.
+    """
 
     def __init__(
         self,
@@ -66,6 +71,7 @@ class Pipeline:
         self._translator = Translator(settings, ledger.policies)
         self._stop = asyncio.Event()
         self._fenced_at: list[float] = []
+        self.waits_for: Component | None = None
         self.totals: Counter[str] = Counter()
 
     def stop(self) -> None:
@@ -76,8 +82,10 @@ class Pipeline:
     async def run(self) -> None:
         """Work until `stop` is called. What passes by itself is waited for; anything else is raised."""
         while not self._stop.is_set():
+            self.waits_for = None
             try:
                 batch = await self._next_batch()
+                self.waits_for = None
                 if batch is not None:
                     with self._metrics.batch(len(batch.records)):
                         await self._finish(batch)
@@ -253,6 +261,7 @@ class Pipeline:
         self._health.progress()  # waiting for a broker or a database is no reason to be restarted
         if kind in {Retry.RACE, Retry.DEADLOCK, Retry.SERIALIZATION} and tries <= _QUIET_TRIES:
             return  # nothing is away: two workers met; the next try settles it
+        self.waits_for = component
         self._health.down(component, f"{type(error).__name__}: {error}")
         _log.warning("trying again", component=component.value, kind=kind.value, tries=tries, error=repr(error))
 

@@ -21,6 +21,7 @@ from worker.ops.metrics import Metrics
 from worker.pipeline import Pipeline
 from worker.records import Translator
 from worker.retrying import PASSING_FAULTS, retrying
+from worker.stream import client
 from worker.stream.publisher import Publisher, publisher
 from worker.stream.source import Source
 from worker.stream.topics import check_topics
@@ -109,6 +110,7 @@ class Worker:
         """
         settings = self._settings
         self._task = asyncio.current_task()
+        client.overlook_told_faults(asyncio.get_running_loop())
         _spare_the_collector()
         _log.info("starting", version=__version__, instance=settings.instance_id, delivery=settings.delivery.value)
         try:
@@ -174,7 +176,9 @@ class Worker:
             [TellPolicies(policies), Inactivity(policies), Integrity(policies)],
             self.metrics,
         )
-        watch = asyncio.create_task(self._watch({Component.DATABASE: ledger.probe, Component.KAFKA: source.probe}))
+        watch = asyncio.create_task(
+            self._watch(pipeline, {Component.DATABASE: ledger.probe, Component.KAFKA: source.probe})
+        )
         housekeeping = asyncio.create_task(housekeeper.run(self._stopping))
         try:
             await pipeline.run()
@@ -208,7 +212,7 @@ class Worker:
             except PASSING_FAULTS as error:
                 _log.warning("no proper goodbye; whoever takes over fences this worker", error=repr(error))
 
-    async def _watch(self, probes: Mapping[Component, Callable[[], Awaitable[None]]]) -> None:
+    async def _watch(self, pipeline: Pipeline, probes: Mapping[Component, Callable[[], Awaitable[None]]]) -> None:
         """Ask both sides for a sign of life every few seconds, so that readiness is true of an idle worker too."""
         while True:
             for component, probe in probes.items():
@@ -218,7 +222,7 @@ class Worker:
                     if self.health.down(component, f"{type(error).__name__}: {error}"):
                         _log.warning("does not answer", component=component.value, error=repr(error))
                 else:
-                    if self.health.up(component):
+                    if pipeline.waits_for is not component and self.health.up(component):
                         _log.info("connected", component=component.value)
             await asyncio.sleep(_WATCH_S)
 

@@ -12,6 +12,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from worker.ledger import sql
+from worker.ledger.acquiring import acquired
 from worker.ledger.errors import ClaimLostError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Claims:
             The ids that were fenced.
         """
         topics, numbers = _columns(partitions)
-        async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+        async with acquired(self._pool, self._acquire_timeout_s) as connection:
             await connection.execute(_SQL["add_claims"], self.group, topics, numbers)
             async with connection.transaction():
                 rows = await connection.fetch(_SQL["lock_claims"], self.group, topics, numbers)
@@ -59,7 +60,7 @@ class Claims:
 
     async def release(self) -> None:
         """Give up every claim of ours, after the batch in flight is done: then nothing alive is fenced."""
-        async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+        async with acquired(self._pool, self._acquire_timeout_s) as connection:
             await connection.execute(_SQL["release_claims"], self.group, self.owner)
 
 

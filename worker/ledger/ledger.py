@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 import orjson
 
+from worker.ledger.acquiring import acquired, transaction
 from worker.ledger.claims import Claims, hold
 from worker.ledger.connecting import advice, check_files
 from worker.ledger.errors import SETUP_FAULTS, LedgerSetupError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 _CLOSE_TIMEOUT_S = 5.0
+_READS_ONLY = "the server takes no writes: it is a standby, or default_transaction_read_only is on"
 
 
 class Ledger:
@@ -54,7 +56,7 @@ class Ledger:
         pool = await open_pool(settings)
         ledger = cls(pool, settings, policies)
         try:
-            async with pool.acquire(timeout=settings.database_acquire_timeout_s) as connection:
+            async with acquired(pool, settings.database_acquire_timeout_s) as connection:
                 await check_schema(connection)
             await ledger.references.register_policies(policies.policies)
         except SETUP_FAULTS as error:
@@ -85,26 +87,27 @@ class Ledger:
     ) -> AsyncIterator[PoolConnectionProxy[Any]]:
         """Open a transaction that holds claims of any group; what `transaction` says holds for it."""
         try:
-            async with self.connection() as connection, connection.transaction():
+            async with self.connection() as connection, transaction(connection):
                 await hold(connection, group, owner, partitions)
                 yield connection
         except SETUP_FAULTS as error:
             raise LedgerSetupError(_setup_advice(error)) from error
-        except asyncpg.ReadOnlySQLTransactionError:
-            # A fail-over left us with the server that is no longer the primary: the next try connects anew.
-            await self.pool.expire_connections()
-            raise
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[PoolConnectionProxy[Any]]:
         """Take a connection from the pool, within the acquire timeout."""
-        async with self.pool.acquire(timeout=self._acquire_timeout_s) as connection:
+        async with acquired(self.pool, self._acquire_timeout_s) as connection:
             yield connection
 
     async def probe(self) -> None:
-        """Ask Postgres for a sign of life. Raises what it raises where it is away."""
+        """Ask Postgres whether it is there and takes writes. Raises what it raises where it is away.
+
+        Raises:
+            asyncpg.ReadOnlySQLTransactionError: It only reads.
+        """
         async with self.connection() as connection:
-            await connection.execute("select 1")
+            if await connection.fetchval("show transaction_read_only") == "on":
+                raise asyncpg.ReadOnlySQLTransactionError(_READS_ONLY)
 
     async def close(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> None:
         """Close every connection; a peer that does not answer within the timeout is cut off."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from worker.ledger import sql
+from worker.ledger.acquiring import acquired
 from worker.ledger.errors import LedgerSetupError
 from worker.rating.policy import Policy
 
@@ -42,7 +43,7 @@ class References:
         Raises:
             LedgerSetupError: A version is known with other content: rules change only as a new version.
         """
-        async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+        async with acquired(self._pool, self._acquire_timeout_s) as connection:
             for policy in policies:
                 await connection.execute(
                     _SQL["add_policy"],
@@ -86,7 +87,7 @@ class References:
         return policy
 
     async def _read_policies(self) -> dict[tuple[str, int], Any]:
-        async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+        async with acquired(self._pool, self._acquire_timeout_s) as connection:
             known = {(row["name"], row["version"]): row for row in await connection.fetch(_SQL["policies"])}
         for key, row in known.items():
             self._policy_ids[key] = row["policy_id"]
@@ -96,7 +97,7 @@ class References:
     async def _keys(self, known: dict[str, int], names: Iterable[str], kind: str) -> dict[str, int]:
         missing = sorted(set(names) - known.keys())
         if missing:
-            async with self._pool.acquire(timeout=self._acquire_timeout_s) as connection:
+            async with acquired(self._pool, self._acquire_timeout_s) as connection:
                 for name in missing:
                     await connection.execute(_SQL[f"add_{kind}"], name)
                     known[name] = await connection.fetchval(_SQL[f"{kind}_id"], name)
