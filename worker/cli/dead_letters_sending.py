@@ -101,7 +101,8 @@ class Resender:
         except StreamAwayError as error:
             if isinstance(error.__cause__, FENCED):
                 raise CommandError(
-                    "Another replay was started, which ends this one. Look at what is left once it is done.",
+                    "Another replay was started, or this one stood still for longer than "
+                    "RATING_TRANSACTION_TIMEOUT_MS: it ends here. Look at what is left once no other runs.",
                     Exit.TEMPORARY,
                 ) from error
             if not isinstance(error.__cause__, _TOO_LARGE):

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 _T = TypeVar("_T")
-
 _POLL_MS = 200
 _AT_ONCE = 100  # records, each maybe as large as the topic takes
 _FIRST_WINDOW, _LARGEST_WINDOW = 500, 4_000  # records, when looking from the end backwards
