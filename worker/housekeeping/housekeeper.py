@@ -23,6 +23,7 @@ from worker.retrying import PASSING_FAULTS
 from worker.stream import client
 from worker.stream.errors import BatchLostError, RecordTooLargeError, stream_faults
 from worker.stream.outbox import Limits
+from worker.stream.positions import committed
 from worker.stream.publisher import publisher
 
 if TYPE_CHECKING:
@@ -111,9 +112,9 @@ class Housekeeper:
             self._consumer.assign([self._at])
             await out.start()
             await self._claims.take([(self._at.topic, self._at.partition)], out.fence)
-            with stream_faults():
-                committed = await self._consumer.committed(self._at)
-            for number, publications in await self._rounds.unpublished(committed or 0):
+            async with asyncio.timeout(self._settings.publish_timeout_s):
+                said = await committed(self._consumer, self._settings.consumer_group, [self._at])
+            for number, publications in await self._rounds.unpublished(said[self._at] or 0):
                 await out.stage(self._translator.outgoing(publications))
                 await out.commit({self._at: number})
                 rounds += 1

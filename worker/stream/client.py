@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
 
 from worker.stream import security
 from worker.stream.diagnosis import explain
@@ -110,6 +111,22 @@ async def administering(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient
         raise
     finally:
         await client.close()
+
+
+def overlook_told_faults(loop: asyncio.AbstractEventLoop) -> None:
+    """Report no fault of Kafka's that a future of aiokafka's is left with: whoever waited was told by another.
+
+    A batch that aiokafka sends a second time gets a new future; nobody waits for it, and no way leads to it.
+    """
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        fault = context.get("exception")
+        if isinstance(fault, KafkaError) and "was never retrieved" in context["message"]:
+            _log.debug("a fault that was told already", error=repr(fault))
+        else:
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(handle)
 
 
 async def leave(consumer: AIOKafkaConsumer) -> None:

@@ -20,6 +20,7 @@ from worker.stream.batch import Batch
 from worker.stream.diagnosis import reworded
 from worker.stream.errors import StreamAwayError, stream_faults
 from worker.stream.lenient import be_lenient
+from worker.stream.positions import committed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -193,20 +194,20 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
                 # Read after the claim: only now can nobody else commit any more.
                 with stream_faults():
                     async with asyncio.timeout(self._settings.publish_timeout_s):  # aiokafka would try for ever
-                        committed = await self._committed(assigned)
+                        offsets = await self._committed(assigned)
                 if epoch != self._epoch:
                     return
-                for partition, offset in committed.items():
+                for partition, offset in offsets.items():
                     self.consumer.seek(partition, offset)
-                self._next_offsets = committed
+                self._next_offsets = offsets
             self._prepared_epoch = epoch
 
     async def _committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        ordered = sorted(partitions)
-        committed: list[int | None] = await asyncio.gather(*(self.consumer.committed(p) for p in ordered))
-        unread = [p for p, offset in zip(ordered, committed, strict=True) if offset is None]
+        """Give the offsets that the group has committed, the first of a partition where it never did."""
+        said = await committed(self.consumer, self._settings.consumer_group, sorted(partitions))
+        unread = [partition for partition, offset in said.items() if offset is None]
         first: dict[TopicPartition, int] = await self.consumer.beginning_offsets(unread) if unread else {}
-        return {p: first[p] if offset is None else offset for p, offset in zip(ordered, committed, strict=True)}
+        return {partition: first[partition] if offset is None else offset for partition, offset in said.items()}
 
     async def _fetch(self) -> dict[TopicPartition, list[Any]]:
         """Fetch what is there, up to the limits of a batch."""
