@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 # Kept short so that a fault is over within seconds; what they govern is in the README's settings.
 QUICK = {
     "RATING_BATCH_MAX_RECORDS": "300",
+    "RATING_DATABASE_ACQUIRE_TIMEOUT_S": "2",
+    "RATING_STATEMENT_TIMEOUT_MS": "3000",
+    "RATING_REBALANCE_TIMEOUT_MS": "20000",
     "RATING_IDLE_IN_TRANSACTION_TIMEOUT_MS": "6000",
     "RATING_PUBLISH_TIMEOUT_S": "5",
     "RATING_KAFKA_REQUEST_TIMEOUT_S": "3",

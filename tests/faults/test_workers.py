@@ -13,21 +13,13 @@ from tests.support.kafka import produce, record_of, until_all_committed
 from tests.support.matches import stream
 from tests.support.processes import WorkerProcess
 from tests.support.waiting import until
+from tests.support.workers import QUICK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from worker.rating.model import Match
     from worker.settings import Settings
-
-# Postgres ends the transaction of a stopped worker sooner than by default, so that the tests need not wait for it.
-QUICK = {
-    "RATING_BATCH_MAX_RECORDS": "150",
-    "RATING_IDLE_IN_TRANSACTION_TIMEOUT_MS": "5000",
-    "RATING_PUBLISH_TIMEOUT_S": "4",
-    "RATING_KAFKA_REQUEST_TIMEOUT_S": "3",
-    "RATING_LOCK_TIMEOUT_MS": "2000",
-}
 
 
 @pytest.mark.parametrize("step", STEPS)

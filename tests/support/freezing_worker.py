@@ -13,17 +13,23 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
+import asyncpg
+
 from worker.cli import main
 from worker.ledger.transaction import BatchTransaction
 from worker.stream.publisher import AtLeastOncePublisher, ExactlyOncePublisher
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+# Where the rows are being sent: Postgres waits for the rest of them, and no timeout of its own ends that.
+WITHIN_WRITE = "within-write"
 
 # step: (the classes, the method, whether to freeze before the call or after it)
 STEPS: dict[str, tuple[tuple[type, ...], str, bool]] = {
     "after-claims": ((BatchTransaction,), "rate", True),
     "after-lock": ((BatchTransaction,), "rate", False),
+    WITHIN_WRITE: ((asyncpg.Connection,), "copy_records_to_table", True),
     "after-write": ((BatchTransaction,), "write", False),
     "after-flush": ((ExactlyOncePublisher, AtLeastOncePublisher), "stage", False),
     "between-commits": ((ExactlyOncePublisher, AtLeastOncePublisher), "commit", True),
@@ -41,9 +47,15 @@ def freeze_at(step: str, passes: int) -> None:
         if left[0] == -1:
             os.kill(os.getpid(), signal.SIGSTOP)
 
+    def freezing(records: Iterable[Any]) -> Iterator[Any]:
+        freeze()
+        yield from records
+
     def wrapped(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if before:
+            if step == WITHIN_WRITE:
+                kwargs["records"] = freezing(kwargs["records"])
+            elif before:
                 freeze()
             result = await call(*args, **kwargs)
             if not before:

@@ -70,9 +70,7 @@ class Housekeeper:
         )
         group, owner = self._settings.consumer_group, self._settings.transactional_id
         self._at = TopicPartition(settings.notice_topic, 0)
-        self._claims = Claims(
-            ledger.pool, group=group, owner=owner, acquire_timeout_s=settings.database_acquire_timeout_s
-        )
+        self._claims = Claims(ledger.connections, group=group, owner=owner)
         self._rounds = Rounds(ledger, group=group, owner=self._claims.owner, topic=settings.notice_topic)
         self._translator = translator
         self._tasks = tasks

@@ -1,4 +1,4 @@
-"""Taking a connection from the pool and giving it back, whatever has become of the server meanwhile."""
+"""Taking a connection from the pool and giving it back, whatever became of the server and of other workers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
+import structlog
 
+from worker.ledger import sql
 from worker.ledger.errors import PASSING_FAULTS
 
 if TYPE_CHECKING:
@@ -15,29 +17,60 @@ if TYPE_CHECKING:
 
     from asyncpg.pool import PoolConnectionProxy
 
+    from worker.settings import Settings
 
-@asynccontextmanager
-async def acquired(pool: asyncpg.Pool[Any], timeout_s: float) -> AsyncIterator[PoolConnectionProxy[Any]]:
-    """Take a connection for the block.
+_SQL = sql.load("connections.sql")
+_log = structlog.get_logger(__name__)
 
-    Raises:
-        TimeoutError: None was free, or could be opened, in time.
-        OSError, asyncpg.PostgresError, asyncpg.InterfaceError: Postgres is away.
+
+class Connections:
+    """The connections of a pool, for the parts of the ledger.
+
+    Attributes:
+        pool: The pool itself.
     """
-    connection = await pool.acquire(timeout=timeout_s)
-    try:
-        yield connection
-    except asyncpg.ReadOnlySQLTransactionError:
-        # A fail-over left us with the server that is no longer the primary: the next try connects anew.
-        await pool.expire_connections()
-        raise
-    finally:
-        # What was done is done, and what went wrong says more: asyncpg cuts a connection that can't be given back.
+
+    def __init__(self, pool: asyncpg.Pool[Any], settings: Settings) -> None:
+        self.pool = pool
+        self._acquire_timeout_s = settings.database_acquire_timeout_s
+        # A batch may take half of a rebalance at most, then its partitions are another's; this is twice that.
+        self._abandoned_after_s = settings.rebalance_timeout_ms / 1000
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[PoolConnectionProxy[Any]]:
+        """Take a connection for the block.
+
+        Raises:
+            TimeoutError: None was free, or could be opened, in time.
+            OSError, asyncpg.PostgresError, asyncpg.InterfaceError: Postgres is away.
+        """
+        connection = await self.pool.acquire(timeout=self._acquire_timeout_s)
+        try:
+            yield connection
+        except asyncpg.ReadOnlySQLTransactionError:
+            # A fail-over left us with the server that is no longer the primary: the next try connects anew.
+            await self.pool.expire_connections()
+            raise
+        except asyncpg.LockNotAvailableError:
+            await self._end_abandoned(connection)
+            raise
+        finally:
+            # What was done is done, and what went wrong says more: asyncpg cuts a connection that can't be given back.
+            with suppress(*PASSING_FAULTS):
+                # In a task of its own: cancelled with us, asyncpg would leave a fault to be reported as unretrieved.
+                releasing = asyncio.ensure_future(self.pool.release(connection))
+                releasing.add_done_callback(_retrieve)
+                await asyncio.shield(releasing)
+
+    async def _end_abandoned(self, connection: PoolConnectionProxy[Any]) -> None:
+        """End what a worker left open that stands still, or is cut off, in the midst of sending rows.
+
+        Postgres waits for the rest of them for ever: neither its limit for statements nor the one for idle transactions
+        counts there. All that such a worker had locked would stay so for as long as its connection seems to live.
+        """
         with suppress(*PASSING_FAULTS):
-            # In a task of its own: cancelled with us, asyncpg would leave a fault to be reported as never retrieved.
-            releasing = asyncio.ensure_future(pool.release(connection))
-            releasing.add_done_callback(_retrieve)
-            await asyncio.shield(releasing)
+            for name, age_s in await connection.fetch(_SQL["end_abandoned"], self._abandoned_after_s):
+                _log.warning("ended a transaction that a worker left open and others wait for", of=name, age_s=age_s)
 
 
 @asynccontextmanager

@@ -12,14 +12,15 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from worker.ledger import sql
-from worker.ledger.acquiring import acquired
+from worker.ledger.acquiring import transaction
 from worker.ledger.errors import ClaimLostError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    import asyncpg
     from asyncpg.pool import PoolConnectionProxy
+
+    from worker.ledger.acquiring import Connections
 
 _SQL = sql.load("claims.sql")
 
@@ -27,9 +28,8 @@ _SQL = sql.load("claims.sql")
 class Claims:
     """The claims of one worker in one consumer group."""
 
-    def __init__(self, pool: asyncpg.Pool[Any], *, group: str, owner: str, acquire_timeout_s: float) -> None:
-        self._pool = pool
-        self._acquire_timeout_s = acquire_timeout_s
+    def __init__(self, connections: Connections, *, group: str, owner: str) -> None:
+        self._connections = connections
         self.group = group
         # Two processes under one id, by mistake or because one was replaced, are two owners.
         self.owner = f"{owner}#{secrets.token_hex(4)}"
@@ -48,9 +48,9 @@ class Claims:
             The ids that were fenced.
         """
         topics, numbers = _columns(partitions)
-        async with acquired(self._pool, self._acquire_timeout_s) as connection:
+        async with self._connections.one() as connection:
             await connection.execute(_SQL["add_claims"], self.group, topics, numbers)
-            async with connection.transaction():
+            async with transaction(connection):
                 rows = await connection.fetch(_SQL["lock_claims"], self.group, topics, numbers)
                 others = sorted({row["owner"] for row in rows} - {None, self.owner})
                 for other in dict.fromkeys(other.rpartition("#")[0] for other in others):
@@ -60,7 +60,7 @@ class Claims:
 
     async def release(self) -> None:
         """Give up every claim of ours, after the batch in flight is done: then nothing alive is fenced."""
-        async with acquired(self._pool, self._acquire_timeout_s) as connection:
+        async with self._connections.one() as connection:
             await connection.execute(_SQL["release_claims"], self.group, self.owner)
 
 

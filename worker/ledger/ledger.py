@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 import orjson
 
-from worker.ledger.acquiring import acquired, transaction
+from worker.ledger import sql
+from worker.ledger.acquiring import Connections, transaction
 from worker.ledger.claims import Claims, hold
 from worker.ledger.connecting import advice, check_files
 from worker.ledger.errors import SETUP_FAULTS, LedgerSetupError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from worker.rating.policy_set import PolicySet
     from worker.settings import Settings
 
+_SQL = sql.load("connections.sql")
 _CLOSE_TIMEOUT_S = 5.0
 _READS_ONLY = "the server takes no writes: it is a standby, or default_transaction_read_only is on"
 
@@ -35,14 +37,9 @@ class Ledger:
     def __init__(self, pool: asyncpg.Pool[Any], settings: Settings, policies: PolicySet) -> None:
         self.pool = pool
         self.policies = policies
-        self.references = References(pool, settings.database_acquire_timeout_s)
-        self.claims = Claims(
-            pool,
-            group=settings.consumer_group,
-            owner=settings.transactional_id,
-            acquire_timeout_s=settings.database_acquire_timeout_s,
-        )
-        self._acquire_timeout_s = settings.database_acquire_timeout_s
+        self.connections = Connections(pool, settings)
+        self.references = References(self.connections)
+        self.claims = Claims(self.connections, group=settings.consumer_group, owner=settings.transactional_id)
 
     @classmethod
     async def open(cls, settings: Settings, policies: PolicySet) -> Ledger:
@@ -56,7 +53,7 @@ class Ledger:
         pool = await open_pool(settings)
         ledger = cls(pool, settings, policies)
         try:
-            async with acquired(pool, settings.database_acquire_timeout_s) as connection:
+            async with ledger.connection() as connection:
                 await check_schema(connection)
             await ledger.references.register_policies(policies.policies)
         except SETUP_FAULTS as error:
@@ -96,7 +93,7 @@ class Ledger:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[PoolConnectionProxy[Any]]:
         """Take a connection from the pool, within the acquire timeout."""
-        async with acquired(self.pool, self._acquire_timeout_s) as connection:
+        async with self.connections.one() as connection:
             yield connection
 
     async def probe(self) -> None:
@@ -106,7 +103,7 @@ class Ledger:
             asyncpg.ReadOnlySQLTransactionError: It only reads.
         """
         async with self.connection() as connection:
-            if await connection.fetchval("show transaction_read_only") == "on":
+            if not await connection.fetchval(_SQL["takes_writes"]):
                 raise asyncpg.ReadOnlySQLTransactionError(_READS_ONLY)
 
     async def close(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> None:

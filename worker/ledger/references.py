@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from worker.ledger import sql
-from worker.ledger.acquiring import acquired
 from worker.ledger.errors import LedgerSetupError
 from worker.rating.policy import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import asyncpg
-
+    from worker.ledger.acquiring import Connections
     from worker.rating.model import PolicyRef
 
 _SQL = sql.load("reference.sql")
@@ -28,9 +26,8 @@ _SQL = sql.load("reference.sql")
 class References:
     """The short keys that this worker has met."""
 
-    def __init__(self, pool: asyncpg.Pool[Any], acquire_timeout_s: float) -> None:
-        self._pool = pool
-        self._acquire_timeout_s = acquire_timeout_s
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
         self._sources: dict[str, int] = {}
         self._pools: dict[str, int] = {}
         self._policy_ids: dict[tuple[str, int], int] = {}
@@ -43,7 +40,7 @@ class References:
         Raises:
             LedgerSetupError: A version is known with other content: rules change only as a new version.
         """
-        async with acquired(self._pool, self._acquire_timeout_s) as connection:
+        async with self._connections.one() as connection:
             for policy in policies:
                 await connection.execute(
                     _SQL["add_policy"],
@@ -87,7 +84,7 @@ class References:
         return policy
 
     async def _read_policies(self) -> dict[tuple[str, int], Any]:
-        async with acquired(self._pool, self._acquire_timeout_s) as connection:
+        async with self._connections.one() as connection:
             known = {(row["name"], row["version"]): row for row in await connection.fetch(_SQL["policies"])}
         for key, row in known.items():
             self._policy_ids[key] = row["policy_id"]
@@ -97,7 +94,7 @@ class References:
     async def _keys(self, known: dict[str, int], names: Iterable[str], kind: str) -> dict[str, int]:
         missing = sorted(set(names) - known.keys())
         if missing:
-            async with acquired(self._pool, self._acquire_timeout_s) as connection:
+            async with self._connections.one() as connection:
                 for name in missing:
                     await connection.execute(_SQL[f"add_{kind}"], name)
                     known[name] = await connection.fetchval(_SQL[f"{kind}_id"], name)
