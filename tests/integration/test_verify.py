@@ -68,15 +68,25 @@ async def tell(ledger: Ledger, seed: int, happenings: list[Happening]) -> None:
             await swept_by(ledger, sweep)
 
 
+def played_late(match: Match, late: timedelta, chance: random.Random) -> Match:
+    """Make a match come late; some are FIDE's instead, some of shax let the first one win and rise."""
+    match = match._replace(finished_at=match.finished_at - late)
+    if chance.random() < 0.1:
+        match = match._replace(pool="chess/standard", match_type="ranked", tournament_id=None)
+    if match.pool == "shax" and chance.random() < 0.3:
+        match = match._replace(sides=(match.sides[0]._replace(score=1.0), match.sides[1]._replace(score=0.0)))
+    return match
+
+
 def unruly(seed: int) -> list[Happening]:
-    """Make a story whose events come late by anything up to a year, and in which the strong of shax beat the weak."""
+    """Make a story whose events come late by anything up to a year, among them matches of FIDE's, with its floor."""
     chance = random.Random(seed)
     happenings: list[Happening] = []
-    for happening in story(seed, 300, sweeps=True):
-        late = timedelta(days=chance.choice((*(0,) * 8, 1, 30, 100, 200, 400)), seconds=chance.choice((0, 77)))
+    for happening in story(seed, 350, sweeps=True):
+        late = timedelta(days=chance.choice((*(0,) * 8, 1, 30, 100, 200, 400)), seconds=chance.choice((0, 0, 77)))
         match happening:
             case Match():
-                moved: Happening = happening._replace(finished_at=happening.finished_at - late)
+                moved: Happening = played_late(happening, late, chance)
             case Void():
                 moved = happening._replace(voided_at=happening.voided_at - late)
             case Sanction():
@@ -86,7 +96,7 @@ def unruly(seed: int) -> list[Happening]:
             case _:
                 moved = happening
         happenings.append(moved)
-    return [*happenings, *fide_falls()]
+    return happenings
 
 
 async def verified(ledger: Ledger, *pools: str, rebuild: bool = True) -> Report:
@@ -114,7 +124,7 @@ async def test_nothing_is_found_in_what_the_worker_wrote(ledger: Ledger, seed: i
 
 
 @pytest.mark.usefixtures("in_small_pieces")
-@pytest.mark.parametrize("seed", range(10, 14))
+@pytest.mark.parametrize("seed", [10, 24, 38, 49])
 async def test_late_events_and_cut_pieces_change_nothing(ledger: Ledger, seed: int) -> None:
     """What comes months late, to players whose absence was swept before, is rebuilt like everything else."""
     await tell(ledger, seed, unruly(seed))

@@ -78,7 +78,8 @@ class Chains:
                 f"the entry says {row.games} games; {chain.games} before it and what it is make {after.games}",
                 **entry.ids,
             )
-        self._slots.put(row.rating_id, *after._replace(games=row.games))
+            after = after._replace(games=row.games)
+        self._slots.put(row.rating_id, *after)
         return chain
 
     def _check_links(self, entry: Entry, chain: Chain) -> None:

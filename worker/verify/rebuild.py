@@ -88,6 +88,8 @@ class Rebuild:
 
 
 def _difference(ledger: LedgerRow, rules: LedgerRow) -> str:
+    if ledger.reason != rules.reason:
+        return f"the ledger has an entry of reason {ledger.reason}, the rules give one of reason {rules.reason}"
     differing = [
         f"{name}: the ledger has {told(old)}, the rules give {told(new)}"
         for name, old, new in zip(LedgerRow._fields, ledger, rules, strict=True)

@@ -9,6 +9,7 @@ from worker.rating.model import PlayerState
 from worker.verify.slots import Slots
 
 _LAYOUT = "diiiiidqi?hhid"
+_PLAYED = 7  # the place of last_played_at
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _NEVER = -(1 << 63)
@@ -38,9 +39,9 @@ class States:
 
     def put(self, rating_id: int, state: PlayerState) -> None:
         """Enter where a player stands."""
-        before, low = self.get(rating_id), state.rating
-        if before is not None and before.state.last_played_at == state.last_played_at:
-            low = min(low, before.low)
-        last = state.last_played_at
+        last, low = state.last_played_at, state.rating
         played = _NEVER if last is None else (last - _EPOCH) // _MICROSECOND
-        self._slots.put(rating_id, *state[:7], played, *state[8:], low)
+        before = self._slots.get(rating_id)
+        if before is not None and before[_PLAYED] == played:
+            low = min(low, before[-1])
+        self._slots.put(rating_id, *state[:_PLAYED], played, *state[_PLAYED + 1 :], low)
