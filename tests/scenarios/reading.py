@@ -23,7 +23,7 @@ _LABEL = re.compile(r"\*\*(.+)\*\*")
 _SETTING = re.compile(r"([^:]+): +(.+)", re.DOTALL)
 _PIPE = re.compile(r"(?<!\\)\|")
 
-SETTINGS = ("Pool", "Day 0", "Starting rating", "Policy", "Without", "With", "Known fault")
+SETTINGS = ("Pool", "Day 0", "Starting rating", "Policy", "Without", "With")
 
 
 class ScenarioError(Exception):

@@ -32,14 +32,12 @@ def scenarios() -> list[Any]:
             found.append(pytest.param(error, id=file.stem))
             continue
         for scenario in written:
-            fault = scenario.setting("Known fault")
-            marks = [] if fault is None else [pytest.mark.xfail(reason=fault, raises=pytest.fail.Exception)]
             ready: Prepared | ScenarioError
             try:
                 ready = prepare(scenario)
             except ScenarioError as error:
                 ready = error
-            found.append(pytest.param(ready, id=str(scenario), marks=marks))
+            found.append(pytest.param(ready, id=str(scenario)))
     return found
 
 
