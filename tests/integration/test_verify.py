@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING
 import asyncpg
 import pytest
 
+from deploy.local import Postgres
 from tests.integration.test_ledger import apply, arrivals, fide_falls
 from tests.integration.test_rule_book import events_of, in_pieces, swept_by
 from tests.support.matches import START, stream
+from tests.support.standby import standby_of
 from tests.support.stories import POLICIES, Happening, Sweep, story
-from tests.unit.cli.processes import cli, role, url_of
+from tests.unit.cli.processes import cli, role, sql, url_of
 from worker.ledger.ledger import Ledger, open_pool
 from worker.ledger.migrate import migrate
 from worker.policies import load_policies
 from worker.rating.model import Lift, Match, Sanction, Void
 from worker.rating.policy import Policy
 from worker.rating.policy_set import PolicySet
+from worker.settings.values import DatabaseUrl
 from worker.verify import Name, NoSuchPoolError, Report, snapshot, verify
 
 if TYPE_CHECKING:
@@ -219,7 +222,7 @@ async def reader(settings: Settings) -> AsyncIterator[Settings]:
     try:
         await connection.execute(f"create role {name} login; grant select on all tables in schema public to {name}")
         await connection.execute(f"alter role {name} set default_transaction_read_only = on")
-        yield settings.model_copy(update={"database_url": type(settings.database_url)(url_of(settings, login=name))})
+        yield settings.model_copy(update={"database_url": DatabaseUrl(url_of(settings, login=name))})
     finally:
         await connection.execute(f"drop owned by {name}; drop role {name}")
         await connection.close()
@@ -234,6 +237,23 @@ async def test_a_role_that_may_only_select(ledger: Ledger, settings: Settings) -
             await connection.execute("update ratings set rating = 0")
     assert found(report) == {}
     assert report.entries > 0
+
+
+async def test_a_standby(blank_settings: Settings) -> None:
+    """A server that only follows another one will do."""
+    with Postgres() as primary:
+        url = DatabaseUrl(primary.create_database("followed"))
+        settings = blank_settings.model_copy(update={"database_url": url})
+        await migrate(url.get_secret_value())
+        ledger = await Ledger.open(settings, POLICIES)
+        await tell(ledger, 7, story(7, sweeps=True))
+        await ledger.close()
+        async with standby_of(primary) as standby:
+            there = settings.model_copy(update={"database_url": DatabaseUrl(standby.dsn("followed"))})
+            assert await sql(there, "select pg_is_in_recovery()")
+            ended = await cli(there, "verify")
+    assert (ended.code, ended.err) == (0, "")
+    assert "nothing is wrong" in ended.out
 
 
 async def test_the_command(ledger: Ledger, settings: Settings) -> None:

@@ -17,6 +17,7 @@ from tests.support.stories import POLICIES, story
 from worker.ledger.ledger import Ledger, open_pool
 from worker.ledger.migrate import migrate
 from worker.settings import Settings
+from worker.settings.values import DatabaseUrl
 from worker.verify import verify
 
 if TYPE_CHECKING:
@@ -55,9 +56,7 @@ async def copy_of(written: Written) -> AsyncIterator[asyncpg.Pool]:
     server = await asyncpg.connect(url.replace(written.name, "postgres"))
     try:
         await server.execute(f"create database {name} template {written.name}")
-        copied = written.settings.model_copy(
-            update={"database_url": type(written.settings.database_url)(url.replace(written.name, name))}
-        )
+        copied = written.settings.model_copy(update={"database_url": DatabaseUrl(url.replace(written.name, name))})
         async with await open_pool(copied) as pool:
             yield pool
     finally:
