@@ -1,8 +1,8 @@
 """`python -m tests.fuzz.decode [-max_total_time=600 …]`: whatever bytes come, decoding gives an event or says why not.
 
 It wants atheris, which is not among the locked packages as there is none of it for every Python: `pip install atheris`.
-Its corpus starts with the schemas' examples. The property is that of `tests/unit/events/test_reject.py`, found by another
-way: any other exception than BadEventError is a bug, and a refusal's sentence must be text that a header can carry.
+Its corpus starts with the schemas' examples. The property is that of `tests/unit/events/test_reject.py`, sought
+another way: any exception but BadEventError is a bug, and a refusal's sentence must be text that a header can carry.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-import atheris  # type: ignore[import-not-found]
+import atheris  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
 with atheris.instrument_imports(include=["worker.events"]):
     from worker.events import INCOMING, BadEventError, decode
