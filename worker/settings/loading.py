@@ -25,7 +25,7 @@ class SettingsError(Exception):
 
 
 class Settings(Fields):
-    """All that an operator can set. Frozen; every field is checked alone, then the timeouts against each other.
+    """All that an operator can set. Frozen; every field is checked alone, then all against each other (`rules`).
 
     Raises:
         pydantic.ValidationError: When built directly from values that don't hold; `load_settings` makes it readable.

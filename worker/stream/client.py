@@ -44,7 +44,7 @@ def common(settings: Settings) -> dict[str, Any]:
 
 
 def consumer(settings: Settings) -> AIOKafkaConsumer:
-    """Make the consumer of the match topic. It commits nothing by itself, and starts a new group at the beginning."""
+    """Make the consumer of all that is read. It commits nothing by itself, and starts a new group at the beginning."""
     return AIOKafkaConsumer(
         **common(settings),
         group_id=settings.consumer_group,

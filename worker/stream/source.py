@@ -1,4 +1,4 @@
-"""Reading the match topic: which partitions are ours, from where, and the next batch of records.
+"""Reading matches, verdicts and tournaments: which partitions are ours, from where, and the next batch of records.
 
 aiokafka's rebalance callbacks run beside `getmany`, and its own reset of positions can come after a seek. So positions
 are ours: the callbacks only note that the assignment changed, and before the next record is taken the partitions are
@@ -37,7 +37,7 @@ _LARGEST_PIECE = 250
 
 
 class Source(ConsumerRebalanceListener):  # type: ignore[misc]
-    """The match topic as this worker sees it.
+    """The topics that are read, as this worker sees them.
 
     Args:
         settings: The worker's.

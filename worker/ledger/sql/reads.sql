@@ -1,4 +1,5 @@
--- What people and pages read. No statement here scans: each goes by a key, and takes a page at most.
+-- What people and pages read. No statement here scans: each goes by a key, and takes a page at
+-- most, or what there is of one player.
 
 -- name: pools
 select name from pools order by name;
