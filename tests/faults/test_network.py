@@ -11,14 +11,14 @@ import pytest
 from tests.support.checker import check
 from tests.support.kafka import until_all_committed
 from tests.support.load import Load
+from tests.support.processes import WorkerProcess
 from tests.support.waiting import until
-from tests.support.workers import answers, until_answers, working
+from tests.support.workers import answers, stop, until_answers, working
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.places import ProxiedServers
-    from tests.support.processes import WorkerProcess
     from tests.support.proxy import Proxy
 
 SERVERS = ["kafka", "postgres"]
@@ -67,7 +67,8 @@ async def test_a_slow_network(servers: ProxiedServers, tmp_path: Path) -> None:
     settings = await servers.prepare("slow")
     load = Load(settings, seed=12)
     # The timeouts are those by default: they have to be enough for this.
-    async with working(servers.through(settings), tmp_path, "slow", quick=False) as (worker,):
+    async with WorkerProcess(servers.through(settings), tmp_path / "slow.log", RATING_INSTANCE_ID="slow") as worker:
+        await worker.until_logged("partitions assigned")
         servers.to_kafka.delay_s = servers.to_postgres.delay_s = 0.3
         try:
             await load.send(500)
@@ -76,6 +77,7 @@ async def test_a_slow_network(servers: ProxiedServers, tmp_path: Path) -> None:
             await until_all_committed(settings)
         finally:
             servers.to_kafka.delay_s = servers.to_postgres.delay_s = 0.0
+        await stop(worker)
     events = Counter(str(line.get("event")) for line in worker.events())
     assert events["partitions assigned"] == 1
     assert events["batch given back"] == events["trying again"] == 0, worker.tail()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tests.support.kafka import produce, record_of, uncommitted, until_all_committed
 from tests.support.matches import stream
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -43,6 +44,18 @@ class Load:
         """Send the next matches and wait until a random part of them is committed: what follows meets work."""
         await self.send(how_many)
         await until_all_committed(self._settings, but=self._chance.randrange(1, how_many))
+
+    async def until_done(self, how_many: int) -> None:
+        """Wait until so many of all that were sent are committed."""
+        left = 0
+
+        async def done() -> bool:
+            nonlocal left
+            sent = len(self.sent)
+            left = await uncommitted(self._settings)
+            return sent - left >= how_many
+
+        await until(done, 120, lambda: f"of {len(self.sent)} matches {left} are not committed")
 
     @asynccontextmanager
     async def flowing(self, at_a_time: int = 100, ahead: int = 600) -> AsyncIterator[None]:

@@ -66,7 +66,11 @@ class WorkerProcess:
 
     def has_logged(self, event: str) -> bool:
         """Tell whether a log line with this event (or its beginning) was written."""
-        return any(str(line.get("event", "")).startswith(event) for line in self.events())
+        return self.times_logged(event) > 0
+
+    def times_logged(self, event: str) -> int:
+        """Give how many log lines with this event (or its beginning) were written."""
+        return sum(str(line.get("event", "")).startswith(event) for line in self.events())
 
     async def until_logged(self, event: str, timeout_s: float = 60) -> None:
         """Wait for a log line; fails with the log if the process ends or the time runs out."""

@@ -30,25 +30,26 @@ QUICK = {
 }
 
 
+def quick_worker(
+    settings: Settings, logs: Path, name: str, *, freeze_at: str | None = None, log: str = "", **overrides: str
+) -> WorkerProcess:
+    """Make a worker with the timeouts of QUICK; `log` names its log where its instance id was used before."""
+    environment = {"RATING_INSTANCE_ID": name} | QUICK | overrides
+    return WorkerProcess(settings, logs / f"{log or name}.log", freeze_at=freeze_at, **environment)
+
+
 @asynccontextmanager
-async def working(
-    settings: Settings, logs: Path, *names: str, quick: bool = True, **overrides: str
-) -> AsyncIterator[list[WorkerProcess]]:
+async def working(settings: Settings, logs: Path, *names: str, **overrides: str) -> AsyncIterator[list[WorkerProcess]]:
     """Run workers, each with partitions of its own; at the end of the block they are stopped in order.
 
     Args:
         settings: Of all of them.
         logs: The folder for their logs.
         names: Their instance ids.
-        quick: Whether their timeouts are those of QUICK.
-        overrides: Environment on top.
+        overrides: Environment on top of QUICK.
     """
-    environment = (QUICK if quick else {}) | overrides
     async with AsyncExitStack() as stack:
-        workers = []
-        for name in names:
-            worker = WorkerProcess(settings, logs / f"{name}.log", RATING_INSTANCE_ID=name, **environment)
-            workers.append(await stack.enter_async_context(worker))
+        workers = [await stack.enter_async_context(quick_worker(settings, logs, name, **overrides)) for name in names]
         for worker in workers:
             await worker.until_logged("partitions assigned")
         yield workers
@@ -76,9 +77,5 @@ async def until_answers(worker: WorkerProcess, path: str, status: int) -> None:
 
 async def until_tried(worker: WorkerProcess, times: int) -> None:
     """Wait until a worker has tried something again so many times more, from now on."""
-
-    def tried() -> int:
-        return sum(line.get("event") == "trying again" for line in worker.events())
-
-    before = tried()
-    await until(lambda: tried() >= before + times, 60, worker.tail)
+    before = worker.times_logged("trying again")
+    await until(lambda: worker.times_logged("trying again") >= before + times, 60, worker.tail)

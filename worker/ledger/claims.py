@@ -53,7 +53,8 @@ class Claims:
             async with transaction(connection):
                 rows = await connection.fetch(_SQL["lock_claims"], self.group, topics, numbers)
                 others = sorted({row["owner"] for row in rows} - {None, self.owner})
-                for other in dict.fromkeys(other.rpartition("#")[0] for other in others):
+                # No id has a # in it; what somebody wrote there by hand may have no mark, or nothing before it.
+                for other in filter(None, dict.fromkeys(other.partition("#")[0] for other in others)):
                     await fence(other)
                 await connection.execute(_SQL["take_claims"], self.group, topics, numbers, self.owner)
         return others
