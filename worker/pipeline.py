@@ -116,7 +116,7 @@ class Pipeline:
             with attempt:
                 try:
                     await self._process(batch, arrivals, refusals, careful=careful)
-                except BaseException as error:
+                except Exception as error:  # a cancelled one is aborted where all is closed, within the time for that
                     await self._publisher.abort()
                     if isinstance(error, RecordTooLargeError):
                         self._make_smaller(error)
@@ -210,12 +210,15 @@ class Pipeline:
             self._metrics.lost_claim()
         _log.warning("batch given back", kind=kind, why=str(lost))
         if kind == "fenced":
-            self._look_for_a_twin()
+            self.look_for_a_twin()
         self._health.progress()
         self._source.reset()
 
-    def _look_for_a_twin(self) -> None:
-        """Being fenced is how partitions change hands; again and again, it is another process under our own name."""
+    def look_for_a_twin(self) -> None:
+        """Note that we were fenced, or had to fence our own id.
+
+        Once, that is how partitions change hands; again and again, it is another process under our own name.
+        """
         now = time.monotonic()
         self._fenced_at = [at for at in self._fenced_at if now - at < _TWIN_WINDOW_S] + [now]
         if len(self._fenced_at) >= _TWIN_FENCES:

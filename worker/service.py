@@ -141,6 +141,8 @@ class Worker:
             for owner in await ledger.claims.take(partitions, out.fence):
                 self.metrics.fenced()
                 _log.warning("fenced the worker that held partitions of ours", owner=owner)
+                if owner.partition("#")[0] == settings.transactional_id and self.pipeline is not None:
+                    self.pipeline.look_for_a_twin()
 
         async def release() -> None:
             # Not while a commit of ours may still arrive: whoever takes the partitions has to fence us then.
@@ -183,6 +185,7 @@ class Worker:
         try:
             await pipeline.run()
         finally:
+            self._stopping.set()  # also where the loop ended by a fault: housekeeping gives the lead up
             watch.cancel()
             try:
                 async with asyncio.timeout(self._left_s()):

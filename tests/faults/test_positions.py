@@ -61,3 +61,20 @@ async def test_a_coordinator_that_is_loading_does_not_pass_for_an_empty_group(ow
     finally:
         await client.leave(consumer)
     assert refused
+
+
+async def test_what_was_just_committed_is_what_is_committed(settings: Settings) -> None:
+    """Asked right after a transaction's commit was answered, the group has its offsets and not those of before."""
+    at = TopicPartition(settings.match_topic, 0)
+    producer = AIOKafkaProducer(bootstrap_servers=settings.kafka_bootstrap, transactional_id=settings.transactional_id)
+    consumer = client.bare_consumer(settings)
+    await producer.start()
+    await consumer.start()
+    try:
+        for number in range(200):
+            async with producer.transaction():
+                await producer.send_offsets_to_transaction({at: number}, settings.consumer_group)
+            assert await committed(consumer, settings.consumer_group, [at]) == {at: number}
+    finally:
+        await producer.stop()
+        await client.leave(consumer)

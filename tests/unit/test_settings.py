@@ -118,7 +118,6 @@ def test_frozen() -> None:
         ("kafka_ca_file", "/no/such/file", "a file that exists"),
         ("kafka_sasl_user", "u" * 1001, "text of 1 to 1000 characters"),
         ("kafka_oauth_token_url", "http://id/", "an https:// URL without a login in it; http:// on this machine"),
-        ("kafka_oauth_token_url", "https://a:b@id", "an https:// URL without a login in it; http:// on this machine"),
         ("policy_files", "/no/such/file", "files that exist, separated by commas"),
     ],
 )
@@ -128,6 +127,14 @@ def test_a_fault_names_variable_value_and_what_is_allowed(
     """Each value out of bounds gives exactly one line, from which it can be put right."""
     monkeypatch.setenv(f"RATING_{field.upper()}", value)
     assert fault().splitlines()[1:] == [f"  - RATING_{field.upper()}={value}: allowed is {allowed}"]
+
+
+@pytest.mark.parametrize("field", ["kafka_oauth_token_url", "kafka_bootstrap"])
+def test_a_login_where_none_belongs_is_not_told(monkeypatch: pytest.MonkeyPatch, field: str) -> None:
+    """A URL is refused for the login in it, and the password is in no message."""
+    monkeypatch.setenv(f"RATING_{field.upper()}", "https://me:s3cret@id:1")
+    assert f"RATING_{field.upper()}=(hidden): allowed is" in fault()
+    assert "s3cret" not in fault()
 
 
 def test_all_faults_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

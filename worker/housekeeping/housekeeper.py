@@ -9,22 +9,22 @@ before, and publishes the round that Postgres has and the offset has not reached
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from worker.ledger.claims import Claims
-from worker.ledger.errors import ClaimLostError
+from worker.ledger.errors import ClaimLostError, LedgerSetupError
 from worker.ledger.rounds import Rounds
 from worker.rating.model import Change, Notice
 from worker.retrying import PASSING_FAULTS
 from worker.stream import client
-from worker.stream.errors import BatchLostError, RecordTooLargeError, stream_faults
+from worker.stream.errors import BatchLostError, RecordTooLargeError, StreamSetupError, stream_faults
 from worker.stream.outbox import Limits
 from worker.stream.positions import committed
-from worker.stream.publisher import publisher
+from worker.stream.publisher import Publisher, publisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,6 +77,7 @@ class Housekeeper:
         self._metrics = metrics
         self._clock = clock
         self._limits = Limits()
+        self._renewed: date | None = None
         self._consumer: AIOKafkaConsumer | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -89,6 +90,8 @@ class Housekeeper:
                 _log.warning("a topic does not take what housekeeping publishes; tried again in less", **error.facts())
             except _PUT_OFF as error:
                 _log.warning("housekeeping is put off", error=repr(error))
+            except (LedgerSetupError, StreamSetupError) as error:
+                _log.error("housekeeping can't work until somebody mends this", why=str(error))
             except Exception:  # noqa: BLE001 - a bug in a task must not end the rating of matches
                 _log.exception("housekeeping failed and is put off: a bug, please report it with this line")
             try:
@@ -112,10 +115,13 @@ class Housekeeper:
             await self._claims.take([(self._at.topic, self._at.partition)], out.fence)
             async with asyncio.timeout(self._settings.publish_timeout_s):
                 said = await committed(self._consumer, self._settings.consumer_group, [self._at])
-            for number, publications in await self._rounds.unpublished(said[self._at] or 0):
+            published = said[self._at]
+            for number, publications in await self._rounds.unpublished(published or 0):
                 await out.stage(self._translator.outgoing(publications))
                 await out.commit({self._at: number})
+                published = number
                 rounds += 1
+            await self._renew(out, published)
             for task in self._tasks:
                 while not stop.is_set():
                     async with self._rounds.open() as round_:
@@ -133,6 +139,18 @@ class Housekeeper:
             await out.stop()
             await client.leave(self._consumer)
         return rounds
+
+    async def _renew(self, out: Publisher, published: int | None) -> None:
+        """Commit the offset anew once a day.
+
+        The group has no members, so Kafka forgets an offset that is not committed for `offsets.retention.minutes`: the
+        last rounds would be published again.
+        """
+        today = self._clock().date()
+        if published is not None and self._renewed != today:
+            await out.stage([])
+            await out.commit({self._at: published})
+        self._renewed = today
 
     def _count(self, publications: Sequence[Publication]) -> None:
         self._metrics.published(sum(isinstance(what, Change) for what, _ in publications))

@@ -67,7 +67,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> list[str]:
         elif field not in model.model_fields:
             lines.append(f"{variable(field)} is no setting")
         else:
-            value = HIDDEN if field in hidden else fault["input"]
+            # A login in a URL, though it is what is wrong with it, is a secret too.
+            value = HIDDEN if field in hidden or "@" in str(fault["input"]) else fault["input"]
             lines.append(f"{variable(field)}={value}: allowed is {_allowed(schema, field)}")
     return lines
 

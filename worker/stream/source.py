@@ -18,7 +18,7 @@ from worker.ops.metrics import Dropped
 from worker.stream import client
 from worker.stream.batch import Batch
 from worker.stream.diagnosis import reworded
-from worker.stream.errors import StreamAwayError, stream_faults
+from worker.stream.errors import StreamAwayError, StreamSetupError, stream_faults
 from worker.stream.lenient import be_lenient
 from worker.stream.positions import committed
 
@@ -148,6 +148,10 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
                     epoch, offsets = self._epoch, dict(self._next_offsets)
                     # Without a partition, any answer of the cluster will do.
                     ends = await self.consumer.end_offsets(list(offsets)) if offsets else await self.consumer.topics()
+        except (
+            StreamSetupError
+        ) as error:  # a right that was taken away may be given back: the loop decides, not a probe
+            raise StreamAwayError(str(error)) from error
         except StreamAwayError as error:
             raise await reworded(self._settings, error) from error
         if epoch == self._epoch and offsets:

@@ -8,7 +8,7 @@ with abandoned as materialized (
     from pg_stat_activity
     where datname = current_database() and usename = current_user and pid <> pg_backend_pid()
         and application_name like 'rating-worker %' and backend_xid is not null
-        and xact_start < now() - make_interval(secs => $1::double precision)
+        and wait_event_type = 'Client' and state_change < now() - make_interval(secs => $1::double precision)
 )
 select application_name, age_s from abandoned where pg_terminate_backend(pid);
 
