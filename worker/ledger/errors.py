@@ -40,8 +40,8 @@ SETUP_FAULTS: tuple[type[Exception], ...] = (
 )
 
 # Everything else that Postgres or the way to it can say passes by itself: a restart, a fail-over, a full disk, a
-# deadlock, a time-out. OSError and TimeoutError are the network's. `Ledger` raises the faults above as
-# LedgerSetupError, so what comes out of it as one of these is never one of those.
+# deadlock, a time-out. OSError and TimeoutError are the network's. Opening a ledger and
+# the transaction of a batch raise the faults above as LedgerSetupError; claims and rounds of housekeeping do not yet.
 PASSING_FAULTS: tuple[type[Exception], ...] = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
