@@ -43,7 +43,8 @@ async def written(stack: Stack) -> Written:
     settings = Settings(kafka_bootstrap=stack.bootstrap, database_url=stack.create_database(name))
     await migrate(settings.database_url.get_secret_value())
     ledger = await Ledger.open(settings, POLICIES)
-    await tell(ledger, 3, [*story(3, 250, sweeps=True), *fide_falls()])
+    juniors = [one._replace(sides=(one.sides[0]._replace(birth_year=2012), one.sides[1])) for one in fide_falls()]
+    await tell(ledger, 3, [*story(3, 250, sweeps=True), *juniors])
     await ledger.close()
     return Written(settings, name)
 
@@ -116,6 +117,7 @@ IN_AN_INNER_ENTRY = {
     "reason": ("reason = 'floor'", {"matches", "tallies", "rebuilt-entries"}),
     "reason that there is not": ("reason = 'luck'", {"events", "matches", "tallies", "rebuilt-entries"}),
     "policy": ("policy_id = (select policy_id from policies where name = 'yiboard')", {"rebuilt-entries"}),
+    "policy that there is not": ("policy_id = 99", {"policies", "rebuilt-ratings"}),
     "cause": ("cause = 's1'", {"rebuilt-entries"}),
 }
 
@@ -147,15 +149,15 @@ AROUND = {
     ),
     "a match with another score": (
         f"update matches set lo_score = 1 - lo_score where match_id = {INNER_MATCH}",
-        {"matches", "rebuilt-entries", "rebuilt-ratings"},
+        {"digests", "matches", "rebuilt-entries", "rebuilt-ratings"},
     ),
     "a match that finished later": (
         f"update matches set finished_at = finished_at + interval '1 second' where match_id = {INNER_MATCH}",
-        {"matches", "rebuilt-entries"},
+        {"digests", "matches", "rebuilt-entries"},
     ),
     "a match of a type that is not rated": (
         f"update matches set match_type = 'casual' where match_id = {INNER_MATCH}",
-        {"rebuilt-entries", "rebuilt-ratings"},
+        {"digests", "rebuilt-entries", "rebuilt-ratings"},
     ),
     "a match that names another version": (
         f"update matches set lo_version = lo_version + 1 where match_id = {INNER_MATCH}",

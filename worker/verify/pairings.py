@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from worker.rating.floor import FLOOR
 from worker.rating.model import Reason
 from worker.rating.rate import GAP_CAP, ROUNDING
+from worker.verify.digests import check_match
 from worker.verify.piece import event_of
 from worker.verify.report import Name
 
@@ -61,13 +62,7 @@ class Pairings:
         row = entry.row
         match row.reason:
             case Reason.MATCH | Reason.FLOOR:
-                check = self._checks[Name.MATCHES]
-                check.looked_at += 1
-                faults = [*self._faults(entry, before, piece.matches.get(row.match_id or ""))]
-                if faults:
-                    check.find("; ".join(faults), **entry.ids)
-                elif row.reason == Reason.MATCH:
-                    self._pair(entry)
+                self._take_game(entry, before, piece.matches.get(row.match_id or ""))
             case Reason.VOID | Reason.RESET | Reason.LIFT:
                 check = self._checks[Name.EVENTS]
                 check.looked_at += 1
@@ -81,6 +76,16 @@ class Pairings:
                 pass  # of an event or of housekeeping: what it is, rebuilding tells
             case reason:
                 self._checks[Name.EVENTS].find(f"an entry of the unknown reason {reason!r}", **entry.ids)
+
+    def _take_game(self, entry: Entry, before: Chain, match: RecordedMatch | None) -> None:
+        row, check = entry.row, self._checks[Name.MATCHES]
+        check.looked_at += 1
+        if match is not None and row.reason == Reason.MATCH and row.rating_id == match.lo_rating_id:  # once a match
+            check_match(match, self._checks[Name.DIGESTS])
+        if faults := [*self._faults(entry, before, match)]:
+            check.find("; ".join(faults), **entry.ids)
+        elif row.reason == Reason.MATCH:
+            self._pair(entry)
 
     @staticmethod
     def _faults(entry: Entry, before: Chain, match: RecordedMatch | None) -> Iterator[str]:
@@ -109,7 +114,8 @@ class Pairings:
 
     def _pair(self, entry: Entry) -> None:
         row = entry.row
-        half = _Half(row.delta, row.k, frozenset(row.adjusted or ()))
+        adjusted = row.adjusted if isinstance(row.adjusted, list) else ()
+        half = _Half(row.delta, row.k, frozenset(map(str, adjusted)))
         other = self._halves.pop(row.match_id or "", None)
         if other is None:
             self._halves[row.match_id or ""] = half

@@ -10,6 +10,7 @@ from worker.ledger import sql
 from worker.rating.model import Reason, Sanction, SanctionKind
 from worker.rating.sanctions import Taken
 from worker.rating.voids import GIVEN
+from worker.verify.snapshot import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _RULEBOOK = sql.load("rulebook.sql")
 
+_KINDS = {kind.value: kind for kind in SanctionKind}
 _EVENTS: dict[str, str] = {Reason.VOID: "void", Reason.RESET: "sanction", Reason.LIFT: "lift"}
 
 
@@ -36,8 +38,8 @@ class RecordedSanction(NamedTuple):
     def of(cls, row: Sequence[Any]) -> RecordedSanction:
         """Make it of what the statements `sanctions` and `sanctions_of` give."""
         sanction_id, player_id, kind, *rest, lifted_at, lifted_why, lifted_by, taken = row
-        sanction = Sanction(sanction_id, player_id, SanctionKind(kind), *rest)
-        return cls(sanction, lifted_at, lifted_why, lifted_by, tuple(Taken(*one) for one in taken or ()))
+        sanction = Sanction(sanction_id, player_id, _KINDS.get(kind, kind), *rest)
+        return cls(sanction, lifted_at, lifted_why, lifted_by, tuple(map(Taken._make, rows_of(taken, Taken._fields))))
 
     def taken_in(self, pool: str | None) -> Taken | None:
         """Give what it took in a pool."""
@@ -103,7 +105,7 @@ async def _given(snapshot: Snapshot, matches: Sequence[RecordedMatch]) -> dict[s
     if keys:
         ids, versions = [key[0] for key in keys], [key[1] for key in keys]
         voided = {match.match_id for match in matches}
-        for row in await snapshot.connection.fetch(_RULEBOOK["entries"], ids, versions):
+        for row in await snapshot.run(_RULEBOOK["entries"], ids, versions):
             if row["match_id"] in voided and row["reason"] in GIVEN:
                 given[row["match_id"]].append(row)
     return given

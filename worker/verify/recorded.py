@@ -9,6 +9,7 @@ from worker.rating.model import Reason, SanctionKind
 from worker.rating.rate import DRAWN, UNVERIFIED
 from worker.rating.tournaments import BANNED, INACTIVE, PROVISIONAL, REFUSED, SUSPENDED, TOURNAMENT
 from worker.rating.voids import VOIDED
+from worker.verify.digests import check_match
 from worker.verify.report import Name
 
 if TYPE_CHECKING:
@@ -48,9 +49,8 @@ class Matches:
         closer: list[str] = []
         for match_id, source_id, partition, offset, version, voided, unrated_reason in rows:
             sources.looked_at += 1
-            if not self._places.see(source_id, partition, offset):
-                what = f"another event comes from source {source_id}, partition {partition}, offset {offset}"
-                sources.find(what, match_id=match_id)
+            if fault := self._places.fault(source_id, partition, offset):
+                sources.find(fault, match_id=match_id)
             self.rated += version is not None
             if voided or unrated_reason is not None:
                 closer.append(match_id)
@@ -83,6 +83,8 @@ class Matches:
             if match.voided and f"void:{match.match_id}" not in voids:
                 self._checks[Name.VOIDS].find("marked as voided, but no such event is recorded", **match.ids)
         unrated = [match for match in matches if match.unrated_reason is not None]
+        for match in unrated:  # the others are looked at with their entries
+            check_match(match, self._checks[Name.DIGESTS])
         under_verdict = await self._under_verdict(unrated)
         refused = await self._refused(unrated)
         check = self._checks[Name.UNRATED]
@@ -94,7 +96,7 @@ class Matches:
             elif reason in _BY_VERDICT or reason == f"{TOURNAMENT}-{REFUSED}":
                 holds = match.match_id in under_verdict | refused
             else:
-                holds = _holds(reason, match, self._registered.of_pool(match.pool or ""))
+                holds = _holds(reason, match, self._registered.of_pool(match.pool))
             if not holds:
                 check.find(f"not rated for the reason {reason!r}, which does not hold", **match.ids)
 

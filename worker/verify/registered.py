@@ -32,16 +32,16 @@ class Registered:
     """The policy versions that the ledger knows, by their short keys.
 
     Attributes:
-        unreadable: Those that this release can't read, as "name version".
+        unreadable: What those are called that this release can't read, as "name version".
     """
 
     def __init__(self) -> None:
-        self.unreadable: list[str] = []
+        self.unreadable: dict[int, str] = {}
         self._policies: dict[int, Policy] = {}
         self._ids: dict[tuple[str, int], int] = {}
         self._by_name: defaultdict[str, list[Policy]] = defaultdict(list)
         self._sets: dict[tuple[str, int], list[PolicySet]] = {}
-        self._names: defaultdict[str, set[str]] = defaultdict(set)
+        self._names: defaultdict[str | None, set[str]] = defaultdict(set)
         self._around: dict[int, Versions] = {}
 
     @classmethod
@@ -53,7 +53,7 @@ class Registered:
             called = f"{row['name']} {row['version']}"
             policy = _policy(row["body"])
             if policy is None:
-                registered.unreadable.append(called)
+                registered.unreadable[row["policy_id"]] = called
                 check.find(f"policy {called} can't be read by this release")
                 continue
             if (policy.name, policy.version, policy.digest) != (row["name"], row["version"], row["digest"]):
@@ -91,12 +91,11 @@ class Registered:
         """Give the ratings that a player may start with; none where some can't be read."""
         return set() if self.unreadable else {float(policy.start) for policy in self._policies.values()}
 
-    def rated(self, pool: str, policy_id: int) -> None:
+    def rated(self, pool: str | None, policy_id: int) -> None:
         """Note that a policy has rated in a pool."""
-        if policy_id in self._policies:
-            self._names[pool].add(self._policies[policy_id].name)
+        self._names[pool].add(self._policies[policy_id].name)
 
-    def of_pool(self, pool: str) -> Iterable[Policy]:
+    def of_pool(self, pool: str | None) -> Iterable[Policy]:
         """Give the versions of all policies that have rated in a pool; of a pool in which nothing was rated, all."""
         names = self._names.get(pool)
         return [one for one in self._policies.values() if names is None or one.name in names]

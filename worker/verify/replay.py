@@ -16,6 +16,7 @@ from worker.rating.voids import Recorded, Voided
 from worker.verify.absence import nothing_to_lose
 from worker.verify.piece import event_of
 from worker.verify.snapshot import Entry
+from worker.verify.states import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -66,15 +67,19 @@ class Replay:
             Reason.LIFT: self._lift,
             Reason.INACTIVITY: self._step,
         }
-        run = again.get(self._row.reason)
-        return [] if run is None else run()
+        run = again.get(self._row.reason, list)
+        try:
+            return run()
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            self.faults.append(f"what is recorded can't be rated: {error!r}")  # a score of 7, say
+            return None
 
     def _match(self) -> list[Entry] | None:
         row, match = self._row, self._piece.matches.get(self._row.match_id or "")
         if match is None or (row.rating_id, row.version) not in match.keys:
             return None
-        rows = [its_own for key in match.keys if (its_own := self._piece.rows.get(key)) is not None]
-        if any(its_own.match_id != match.match_id for its_own in rows):
+        rows = [one for key in match.keys if (one := self._piece.rows.get(key)) is not None]
+        if any(one.match_id != match.match_id or not self._registered.knows(one.policy_id) for one in rows):
             return None
         book, ids = self._together(match, match.keys, match.finished_at)
         if ids is None:
@@ -180,7 +185,7 @@ class Replay:
         """
         kept = self._states.get(rating_id)
         if kept is None:
-            return self._start(self._row.opponent_before if row is None else row.before)
+            kept = self._new(self._row.opponent_before if row is None else row.before)
         state, low = kept
         if row is not None and (row.before != state.rating or row.version != state.version + 1):
             state = state._replace(rating=row.before, version=row.version - 1)
@@ -190,10 +195,12 @@ class Replay:
             state = state._replace(idle_steps=aged.state.idle_steps)
         return state
 
-    def _start(self, rating: float | None) -> PlayerState:
+    def _new(self, rating: float | None) -> Kept:
         """Give the state of a player who is new: at the start of the version that held when their row was made."""
         start = self._registered.policy(self._row.policy_id).start_state()
-        return start if rating is None else start._replace(rating=rating, peak=rating)
+        if rating is not None:
+            start = start._replace(rating=rating, peak=rating)
+        return Kept(start, start.rating)
 
     def _policies(self, at: datetime) -> PolicySet:
         return self._registered.at(self._pool, self._row.policy_id, at)

@@ -19,6 +19,7 @@ class Name(StrEnum):
     VOIDS = "voids"
     EVENTS = "events"
     SANCTIONS = "sanctions"
+    DIGESTS = "digests"
     SOURCES = "sources"
     STANDINGS = "standings"
     TALLIES = "tallies"
@@ -43,7 +44,8 @@ MEANINGS = {
     Name.EVENTS: "An event names the entries that it made, and each such entry is named by its event.",
     Name.SANCTIONS: "A sanction is as its event says, lifted if its lift has come, and took what its reset's entries "
     "say.",
-    Name.SOURCES: "No two events come from the same place of a topic, unless it was deleted and made again.",
+    Name.DIGESTS: "What is recorded of a match or another event is what came in: its digest says so.",
+    Name.SOURCES: "Each event comes from a place of its own in a topic, unless that was deleted and made again.",
     Name.STANDINGS: "A player stands where their last entry ended: the same rating and the same version.",
     Name.TALLIES: "A player's games, wins, draws and losses are those that the entries count.",
     Name.TITLES: "A player's title, and whether they are provisional, is what the policy of the last change says.",

@@ -61,6 +61,7 @@ class RecordedMatch(NamedTuple):
     voided: bool
     unrated_reason: str | None
     unrated_player: str | None
+    digest: bytes
 
     @property
     def ids(self) -> dict[str, Any]:
@@ -74,7 +75,7 @@ class RecordedMatch(NamedTuple):
 
     def match(self) -> Match:
         """Make the match again that was recorded."""
-        born = self.attributes or {}
+        born = fields_of(self.attributes)
         return Match(
             self.match_id,
             self.pool or "",
@@ -128,7 +129,11 @@ class Snapshot:
 
     async def fetch(self, name: str, *arguments: Any) -> list[Any]:
         """Run a statement of verify.sql and give all its rows."""
-        return list(await self.connection.fetch(_SQL[name], *arguments, timeout=_PATIENCE_S))
+        return await self.run(_SQL[name], *arguments)
+
+    async def run(self, statement: str, *arguments: Any) -> list[Any]:
+        """Run a statement and give all its rows."""
+        return list(await self.connection.fetch(statement, *arguments, timeout=_PATIENCE_S))
 
     async def pieces(self, name: str, *arguments: Any) -> AsyncIterator[list[Any]]:
         """Run a statement of verify.sql and give its rows in pieces."""
@@ -160,7 +165,7 @@ class Snapshot:
     async def events_of(self, event_ids: Sequence[str]) -> dict[str, RecordedEvent]:
         """Give events by their ids; those that are not recorded are left out."""
         rows = await self.fetch("events_of", event_ids) if event_ids else []
-        return {event_id: RecordedEvent(body, keys_of(changes)) for event_id, body, changes in rows}
+        return {event_id: RecordedEvent(fields_of(body), keys_of(changes)) for event_id, body, changes in rows}
 
     async def entries_of(self, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Any]:
         """Give entries by rating_id and version, with what `entries_of` selects; those that there are not, not."""
@@ -177,6 +182,18 @@ class Snapshot:
         return self.pool_ids is None or pool_id in self.pool_ids
 
 
-def keys_of(changes: Sequence[Sequence[int]] | None) -> frozenset[tuple[int, int]]:
-    """Give the keys of the entries that an event names."""
-    return frozenset((rating_id, version) for rating_id, version in changes or ())
+def keys_of(changes: Any) -> frozenset[tuple[int, int]]:
+    """Give the keys of the entries that `events.changes` names."""
+    keys = rows_of(changes, ("rating_id", "version"))
+    return frozenset((key[0], key[1]) for key in keys if all(isinstance(one, int) for one in key))
+
+
+def rows_of(value: Any, fields: Sequence[str]) -> list[list[Any]]:
+    """Give the rows in a column of jsonb that have as many fields as they should, and leave out all else."""
+    rows = value if isinstance(value, list) else []
+    return [row for row in rows if isinstance(row, list) and len(row) == len(fields)]
+
+
+def fields_of(body: Any) -> dict[str, Any]:
+    """Give the fields in `events.body`; none where something else is there."""
+    return body if isinstance(body, dict) else {}

@@ -82,23 +82,25 @@ async def verify(
         registered = await Registered.read(connection, checks[Name.POLICIES])
         not_rebuilt = None if rebuild else "not asked for"
         if rebuild and registered.unreadable:
-            not_rebuilt = f"this release can't read policy {', '.join(registered.unreadable)}"
-        return await _Run(snapshot, registered, checks, progress).report(started, not_rebuilt)
+            not_rebuilt = f"this release can't read policy {', '.join(registered.unreadable.values())}"
+        places = Places(row["source_id"] for row in await snapshot.fetch("sources"))
+        return await _Run(snapshot, registered, checks, places, progress).report(started, not_rebuilt)
 
 
 class _Run:
     """One run over a snapshot: each table is read once, in the order of the methods here."""
 
-    def __init__(self, snapshot: Snapshot, registered: Registered, checks: Checks, progress: Progress) -> None:
+    def __init__(
+        self, snapshot: Snapshot, registered: Registered, checks: Checks, places: Places, progress: Progress
+    ) -> None:
         self._snapshot = snapshot
         self._registered = registered
         self._checks = checks
         self._progress = progress
-        self._places = Places()
-        self._events = Events(snapshot, checks, self._places)
+        self._events = Events(snapshot, checks, places)
         self._chains = Chains(registered, checks)
         self._pairings = Pairings(checks)
-        self._matches = Matches(snapshot, registered, checks, self._places)
+        self._matches = Matches(snapshot, registered, checks, places)
         self._standings = Standings(self._chains, registered, checks)
         self._rebuild = Rebuild(registered, checks)
 
@@ -150,8 +152,11 @@ class _Run:
 
     def _take(self, piece: Piece) -> None:
         for entry in piece.entries:
-            if entry.pool is not None:
-                self._registered.rated(entry.pool, entry.row.policy_id)
+            policy_id = entry.row.policy_id
+            if self._registered.knows(policy_id):
+                self._registered.rated(entry.pool, policy_id)
+            elif policy_id not in self._registered.unreadable:
+                self._checks[Name.POLICIES].find(f"no policy has the key {policy_id}, which it names", **entry.ids)
             self._pairings.take(entry, self._chains.take(entry, piece), piece)
 
     async def _read_matches(self, about: int) -> None:

@@ -75,5 +75,7 @@ def test_slots_keep_what_was_put(entered: dict[int, int]) -> None:
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2), st.integers(0, 100_000) | st.integers(0, 2**62))))
 def test_a_place_is_new_once(places: list[tuple[int, int, int]]) -> None:
     """A place of a topic is new when it is seen for the first time, and never again."""
-    seen = Places()
-    assert [seen.see(*place) for place in places] == [place not in places[:at] for at, place in enumerate(places)]
+    seen = Places({1, 2, 3})
+    faults = [seen.fault(*place) for place in places]
+    assert [fault is None for fault in faults] == [place not in places[:at] for at, place in enumerate(places)]
+    assert Places({1}).fault(2, 0, 7) == "comes from source 2, partition 0, offset 7, of which no topic is known"

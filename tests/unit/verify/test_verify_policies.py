@@ -69,6 +69,5 @@ def test_what_rated_in_a_pool() -> None:
     (fide, _) = (policy for policy in load_policies(None, ()).policies if policy.name == "fide")
     policies.add(3, fide)
     policies.rated("yi", 1)
-    policies.rated("yi", 99)  # which no table knows
     assert [policy.name for policy in policies.of_pool("yi")] == ["yiboard", "yiboard"]
     assert len(list(policies.of_pool("go"))) == 3

@@ -13,6 +13,9 @@ where oid in (to_regclass('matches'), to_regclass('ratings'), to_regclass('event
 -- name: pools
 select pool_id, name from pools order by name;
 
+-- name: sources
+select source_id from sources;
+
 -- name: entries
 -- A stretch of the ledger in recorded order: each row as the worker writes it, with the names of its player.
 select l.entry_id, p.name as pool, r.player_id,
@@ -29,7 +32,7 @@ order by l.entry_id;
 -- Matches by their ids, with the names of both players.
 select m.match_id, p.name as pool, m.lo_rating_id, m.hi_rating_id, lo.player_id as lo_player, hi.player_id as hi_player,
        m.lo_version, m.hi_version, m.lo_steps, m.hi_steps, m.lo_score, m.attributes, m.finished_at, m.match_type,
-       m.tournament_id, m.verified, m.voided, m.unrated_reason, m.unrated_player
+       m.tournament_id, m.verified, m.voided, m.unrated_reason, m.unrated_player, m.digest
 from matches m
 left join ratings lo on lo.rating_id = m.lo_rating_id
 left join ratings hi on hi.rating_id = m.hi_rating_id
@@ -59,7 +62,7 @@ join matches m on m.lo_rating_id = b.lo and m.hi_rating_id = b.hi
 
 -- name: events
 -- Every event that is no match, in no order.
-select event_id, kind, source_id, source_partition, source_offset, body, changes from events;
+select event_id, kind, source_id, source_partition, source_offset, digest, body, changes from events;
 
 -- name: events_of
 select event_id, body, changes from events where event_id = any($1::text[]);
