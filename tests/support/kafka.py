@@ -13,7 +13,7 @@ from tests.support.waiting import until
 from worker.events import encode_match, pair_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from worker.rating.model import Match
     from worker.settings import Settings
@@ -170,6 +170,25 @@ async def uncommitted(settings: Settings, topics: Sequence[str] = ()) -> int:
             consumer.close()
 
     return await asyncio.to_thread(behind)
+
+
+async def reset_offsets(settings: Settings, offsets: Mapping[tuple[str, int], int]) -> None:
+    """Commit offsets for the worker's group, as an operator does while no worker runs.
+
+    Args:
+        settings: Name broker and group.
+        offsets: The next offset of each topic and partition.
+    """
+
+    def commit() -> None:
+        consumer = Consumer({"bootstrap.servers": settings.kafka_bootstrap, "group.id": settings.consumer_group})
+        try:
+            wanted = [TopicPartition(*at, offset) for at, offset in offsets.items()]
+            consumer.commit(offsets=wanted, asynchronous=False)
+        finally:
+            consumer.close()
+
+    await asyncio.to_thread(commit)
 
 
 async def until_all_committed(
