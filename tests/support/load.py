@@ -9,7 +9,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from tests.support.kafka import produce, record_of, uncommitted, until_all_committed
-from tests.support.matches import stream
+from tests.support.matches import POOLS, stream
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ class Load:
         sent: All that were sent.
     """
 
-    def __init__(self, settings: Settings, *, seed: int, players: int = 120) -> None:
+    def __init__(self, settings: Settings, *, seed: int, players: int = 120, pools: tuple[str, ...] = POOLS) -> None:
         self.sent: list[Match] = []
         self._settings = settings
         self._chance = random.Random(seed)
-        self._stream = self._matches(seed, players)
+        self._stream = self._matches(seed, players, pools)
 
     async def send(self, how_many: int) -> None:
         """Send the next matches; back when the broker has them."""
@@ -75,6 +75,6 @@ class Load:
             await flowing
 
     @staticmethod
-    def _matches(seed: int, players: int) -> Iterator[Match]:
+    def _matches(seed: int, players: int, pools: tuple[str, ...]) -> Iterator[Match]:
         for part in count():
-            yield from stream(_PART, players=players, seed=seed + part, prefix=f"m{part}")
+            yield from stream(_PART, players=players, seed=seed + part, prefix=f"m{part}", pools=pools)

@@ -9,6 +9,7 @@ from worker.rating.model import Match, Side
 
 # Days ago: housekeeping, which goes by the clock, calls nobody inactive while a test runs.
 START = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(days=3)
+POOLS = ("yi", "shax", "chess/blitz")
 
 
 def in_id_order(one: Side, other: Side) -> tuple[Side, Side]:
@@ -16,9 +17,7 @@ def in_id_order(one: Side, other: Side) -> tuple[Side, Side]:
     return (one, other) if one.id < other.id else (other, one)
 
 
-def stream(
-    count: int, *, players: int, seed: int, prefix: str = "m", pools: tuple[str, ...] = ("yi", "shax", "chess/blitz")
-) -> list[Match]:
+def stream(count: int, *, players: int, seed: int, prefix: str = "m", pools: tuple[str, ...] = POOLS) -> list[Match]:
     """Make matches of players who meet each other again and again, a few seconds apart."""
     chance = random.Random(seed)
     matches = []
