@@ -89,6 +89,7 @@ async def test_each_role_does_its_work(settings: Settings) -> None:
         ("sanctions", player),
         ("integrity", player),
         ("policy", "list", "--database"),
+        ("verify",),
     ):
         looked = await cli(by(settings, READER), *command)
         assert looked.code == 0, (command, looked.out, looked.err)

@@ -21,7 +21,7 @@ from worker.ledger.rounds import Rounds
 from worker.rating.model import Change, Notice
 from worker.retrying import PASSING_FAULTS
 from worker.stream import client
-from worker.stream.errors import BatchLostError, RecordTooLargeError, StreamSetupError, stream_faults
+from worker.stream.errors import BatchLostError, RecordTooLargeError, StreamAwayError, StreamSetupError, stream_faults
 from worker.stream.outbox import Limits
 from worker.stream.positions import committed
 from worker.stream.publisher import Publisher, publisher
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _PUT_OFF: tuple[type[Exception], ...] = (*PASSING_FAULTS, BatchLostError, ClaimLostError)
+_ASK_AGAIN_S = 0.2
 _MISSED_TURNS = 3  # after so many the lead is up for grabs
 
 
@@ -114,8 +115,7 @@ class Housekeeper:
             await out.start()
             await self._claims.take([(self._at.topic, self._at.partition)], out.fence)
             async with asyncio.timeout(self._settings.publish_timeout_s):
-                said = await committed(self._consumer, self._settings.consumer_group, [self._at])
-            published = said[self._at]
+                published = await self._published(self._consumer)
             for number, publications in await self._rounds.unpublished(published or 0):
                 await out.stage(self._translator.outgoing(publications))
                 await out.commit({self._at: number})
@@ -139,6 +139,14 @@ class Housekeeper:
             await out.stop()
             await client.leave(self._consumer)
         return rounds
+
+    async def _published(self, consumer: AIOKafkaConsumer) -> int | None:
+        """Give the number of the last round that is published; a new group has no coordinator for a moment."""
+        while True:
+            try:
+                return (await committed(consumer, self._settings.consumer_group, [self._at]))[self._at]
+            except StreamAwayError:
+                await asyncio.sleep(_ASK_AGAIN_S)
 
     async def _renew(self, out: Publisher, published: int | None) -> None:
         """Commit the offset anew once a day.

@@ -21,7 +21,7 @@ with needed (relation, worker, reader) as (values
     ('sanctions', 'select insert update', 'select'),
     ('sources', 'select insert', 'select'),
     ('tournaments', 'select insert update', 'select'),
-    ('waiting_voids', 'select insert delete', '')
+    ('waiting_voids', 'select insert delete', 'select')
 )
 select
     n.relation,
