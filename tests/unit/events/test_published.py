@@ -75,7 +75,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story() -> Story:
-    """A year with all that can happen to a player: games, a void, a fall below a floor, long absences, a reset and its lift."""
+    """A year of all that happens to players: games, a void, a fall below a floor, absences, a reset and its lift."""
     story = Story()
     for number in range(16):
         story.play(number * 2, f"m-{number}", "ann", f"foe-{number}")

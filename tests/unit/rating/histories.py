@@ -27,7 +27,6 @@ from worker.rating import (
     Sanctioned,
     SanctionKind,
     Seeding,
-    Taken,
     Tournament,
     Unrated,
     Void,
