@@ -91,13 +91,24 @@ async def send_all(
                 builder.append(timestamp=None, key=key, value=value, headers=headers)
         for at, builder in builders.items():
             await send(at, builder)
-        await asyncio.gather(*(future for future, _, _ in sent))
+        await _all_taken([future for future, _, _ in sent])
     except _TOO_LARGE as error:
         raise _refused(sent, records) or error from error
     finally:
         # Whatever went wrong with one batch, the outcome of every other is retrieved, so that none is reported later.
         for future, _, _ in sent:
             future.add_done_callback(_retrieve)
+
+
+async def _all_taken(futures: Sequence[asyncio.Future[object]]) -> None:
+    """Wait for all, or for the first that fails, and raise what it failed with.
+
+    Not by `gather`: when it is cancelled it cancels these, and nobody hears how the batches behind them end.
+    """
+    if futures:
+        done, _ = await asyncio.wait(futures, return_when=asyncio.FIRST_EXCEPTION)
+        for future in done:
+            future.result()
 
 
 def _refused(
