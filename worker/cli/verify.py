@@ -131,10 +131,10 @@ def _summary(report: Report) -> str:
         f"{_count(report.events, 'other event')} and {_count(report.players, 'rating')} in {duration(report.seconds)}"
     )
     speed = f" ({report.entries / report.seconds:,.0f} entries a second)" if report.entries else ""
-    how = "verified and rated again" if report.not_rebuilt is None else "verified"
-    result = "nothing is wrong" if not report.findings else _count(report.findings, "finding")
+    how = "Verified and rated again" if report.not_rebuilt is None else "Verified"
     why = "" if report.not_rebuilt is None else f" Nothing was rated again: {plain(report.not_rebuilt)}."
-    return f"{read}{speed} {how}: {result}.{why}"
+    result = "Nothing is wrong" if not report.findings else _count(report.findings, "finding")
+    return f"{how}: {read}{speed}.{why} {result}."
 
 
 def _json(report: Report) -> dict[str, Any]:

@@ -63,16 +63,24 @@ class Rebuild:
             self._due.pop(row.rating_id, None)
         if given is None:
             self._check.find(f"the rules give no such entry of reason {row.reason}", **entry.ids)
-        elif given.row != row:
-            self._check.find(_difference(row, given.row), **entry.ids)
-            kept = self.states.get(row.rating_id)
-            if kept is not None and row.games != given.row.games:  # or all later entries would differ as well
-                self.states.put(row.rating_id, kept.state._replace(games=row.games))
+        else:
+            self._compare(entry, given.row)
 
     def finish(self) -> None:
         """Look for what the rules give and the ledger lacks."""
         for rating_id in list(self._due):
             self._drop_due(rating_id)
+
+    def _compare(self, entry: Entry, given: LedgerRow) -> None:
+        row = entry.row
+        if row.opponent_before is None:  # of a game, older releases did not record it
+            given = given._replace(opponent_before=None)
+        if given == row:
+            return
+        self._check.find(_difference(row, given), **entry.ids)
+        kept = self.states.get(row.rating_id)
+        if kept is not None and row.games != given.games:  # or all later entries would differ as well
+            self.states.put(row.rating_id, kept.state._replace(games=row.games))
 
     def _drop_due(self, rating_id: int) -> None:
         """Find the entries that did not come in their place."""

@@ -127,6 +127,7 @@ class _Run:
         )
 
     async def _read_events(self, about: int) -> None:
+        self._progress("events", 0, about)
         async for rows in self._snapshot.pieces("events"):
             await self._events.take(rows)
             self._progress("events", self._events.count, about)
@@ -136,6 +137,7 @@ class _Run:
     async def _read_ledger(self, *, rebuild: bool) -> int:
         [(count, first, last)] = await self._snapshot.fetch("stretch_of_ledger")
         read = 0
+        self._progress("ledger", 0, last - first + 1)
         async for entries in self._snapshot.entries(first, last):
             read += len(entries)
             piece = await Piece.load(self._snapshot, entries)
@@ -160,6 +162,7 @@ class _Run:
             self._pairings.take(entry, self._chains.take(entry, piece), piece)
 
     async def _read_matches(self, about: int) -> None:
+        self._progress("matches", 0, about)
         async for rows in self._snapshot.pieces("matches", self._snapshot.pool_ids):
             await self._matches.take(rows)
             self._progress("matches", self._matches.count, about)
@@ -168,6 +171,7 @@ class _Run:
 
     async def _read_ratings(self, about: int, *, rebuild: bool) -> None:
         compare = Rebuilt(self._rebuild.states, self._chains, self._registered, self._checks)
+        self._progress("ratings", 0, about)
         async for rows in self._snapshot.pieces("ratings", self._snapshot.pool_ids):
             self._standings.take(rows)
             if rebuild:
