@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 _TIMEOUT_S = 30
+_STABLE_TRIES = 20
 
 
 class Raw(NamedTuple):
@@ -97,9 +98,13 @@ async def produce(
 
 
 async def read_all(settings: Settings, topic: str) -> list[Raw]:
-    """Read a topic from its beginning to its stable end, as a read_committed consumer sees it."""
+    """Read a topic from its beginning to its stable end, as a read_committed consumer sees it.
 
-    def read() -> list[Raw]:
+    A broker answers a commit before readers see what it brought: where the stable end is not the end yet, it is read
+    again a moment later; not for long, since a transaction may stay open.
+    """
+
+    def read() -> tuple[list[Raw], bool]:
         consumer = Consumer(
             {
                 "bootstrap.servers": settings.kafka_bootstrap,
@@ -113,8 +118,8 @@ async def read_all(settings: Settings, topic: str) -> list[Raw]:
             partitions = list(consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions)
             consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in partitions])
             records: list[Raw] = []
-            ended: set[int] = set()
-            while ended != set(partitions):
+            ended: dict[int, int] = {}
+            while ended.keys() != set(partitions):
                 message = consumer.poll(_TIMEOUT_S)
                 assert message is not None, f"{topic} did not come to its end"
                 error = message.error()
@@ -130,12 +135,35 @@ async def read_all(settings: Settings, topic: str) -> list[Raw]:
                     )
                 else:
                     assert error.name() == "_PARTITION_EOF", error
-                    ended.add(message.partition() or 0)
-            return records
+                    ended[message.partition() or 0] = message.offset() or 0
+            ends = _ends(settings, topic, partitions)
+            return records, all(offset >= ends[number] for number, offset in ended.items())
         finally:
             consumer.close()
 
-    return await asyncio.to_thread(read)
+    for _ in range(_STABLE_TRIES):
+        records, complete = await asyncio.to_thread(read)
+        if complete:
+            break
+    return records
+
+
+def _ends(settings: Settings, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+    """Give the high watermark of each partition, open transactions included."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": settings.kafka_bootstrap,
+            "group.id": "independent-reader",
+            "isolation.level": "read_uncommitted",
+        }
+    )
+    try:
+        return {
+            number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=_TIMEOUT_S)[1]
+            for number in partitions
+        }
+    finally:
+        consumer.close()
 
 
 def _headers(message: Any) -> tuple[tuple[str, bytes], ...]:
