@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from functools import partial
 from typing import TYPE_CHECKING
 
 import asyncpg
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.places import ProxiedServers
+    from tests.support.processes import WorkerProcess
 
 _TAKE = "update partition_claims set owner = $1 where owner is not null"
 _WAITS = "select count(*) = 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
@@ -31,7 +33,7 @@ async def test_two_zombies_in_turn(servers: ProxiedServers, tmp_path: Path, one:
     """One stops within a batch, who takes over stops too, a third does all there is; both wake and change nothing."""
     settings = await servers.prepare(f"zombies_{one[:3]}", session_timeout_ms=3_000)
     load = Load(settings, seed=41)
-    await load.send(1_500)
+    await load.send(1_000)
     first = quick_worker(settings, tmp_path, "first", freeze_at=f"{one}:3")
     second = quick_worker(settings, tmp_path, "second", freeze_at=f"{other}:3")
     async with first, second:
@@ -47,10 +49,9 @@ async def test_two_zombies_in_turn(servers: ProxiedServers, tmp_path: Path, one:
     assert (await check(settings, load.sent)).wrong(but="out_of_order") == {}
 
 
-@pytest.mark.parametrize("owner", ["", "somebody", "somebody.else#1"])
-async def test_a_claim_is_taken_by_hand(servers: ProxiedServers, tmp_path: Path, owner: str) -> None:
+async def test_a_claim_is_taken_by_hand(servers: ProxiedServers, tmp_path: Path) -> None:
     """Whatever an operator writes into the claims of a worker that lives, it takes them back, in a batch or between."""
-    settings = await servers.prepare(f"by_hand_{len(owner)}")
+    settings = await servers.prepare("by_hand")
     load, url = Load(settings, seed=42), settings.database_url.get_secret_value()
     async with (
         asyncpg.create_pool(url, min_size=1, max_size=2) as database,
@@ -58,18 +59,23 @@ async def test_a_claim_is_taken_by_hand(servers: ProxiedServers, tmp_path: Path,
     ):
         await load.send(300)
         await worker.until_frozen()
-        taking = asyncio.create_task(database.execute(_TAKE, owner))
+        taking = asyncio.create_task(database.execute(_TAKE, "during a batch"))
         await until(lambda: database.fetchval(_WAITS), 30)
         worker.send(signal.SIGCONT)
         await taking
         await until_all_committed(settings)
-        await until(lambda: worker.times_logged("batch given back") == 1, 30, worker.tail)
-        await database.execute(_TAKE, owner)
-        await load.send(300)
-        await until_all_committed(settings)
-        assert worker.times_logged("batch given back") == 2, worker.tail()
+        for times, owner in enumerate(("", "somebody", "somebody.else#1"), start=1):
+            await until(partial(_has_given_back, worker, times), 30, worker.tail)
+            await database.execute(_TAKE, owner)
+            await load.send(100)
+            await until_all_committed(settings)
         await stop(worker)
+    assert worker.times_logged("batch given back") == 4, worker.tail()
     assert (await check(settings, load.sent)).wrong() == {}
+
+
+def _has_given_back(worker: WorkerProcess, times: int) -> bool:
+    return worker.times_logged("batch given back") == times
 
 
 @pytest.mark.parametrize("when", ["between batches", "during a batch"])

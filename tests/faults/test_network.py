@@ -32,11 +32,11 @@ def way_to(servers: ProxiedServers, server: str) -> Proxy:
 
 @pytest.mark.parametrize("server", SERVERS)
 async def test_connections_cut_again_and_again(servers: ProxiedServers, tmp_path: Path, server: str) -> None:
-    """Every connection reset, nine times under load, some with no new one for a while: all goes on by itself."""
+    """Every connection reset, six times under load, some with no new one for a while: all goes on by itself."""
     settings = await servers.prepare(f"cut_{server}")
     load, proxy = Load(settings, seed=11), way_to(servers, server)
     async with working(servers.through(settings), tmp_path, "one", "two") as workers:
-        for number in range(9):
+        for number in range(6):
             await load.send_until_half_done(300)
             refusing = number % 3 == 2
             before = [times_refused(worker) for worker in workers]
@@ -69,11 +69,11 @@ async def test_a_slow_network(servers: ProxiedServers, tmp_path: Path) -> None:
     # The timeouts are those by default: they have to be enough for this.
     async with WorkerProcess(servers.through(settings), tmp_path / "slow.log", RATING_INSTANCE_ID="slow") as worker:
         await worker.until_logged("partitions assigned")
+        await load.send(100)
+        await until_all_committed(settings)
         servers.to_kafka.delay_s = servers.to_postgres.delay_s = 0.3
         try:
-            await load.send(500)
-            await until_all_committed(settings, but=499)
-            await load.send(500)
+            await load.send(400)
             await until_all_committed(settings)
         finally:
             servers.to_kafka.delay_s = servers.to_postgres.delay_s = 0.0
@@ -84,24 +84,24 @@ async def test_a_slow_network(servers: ProxiedServers, tmp_path: Path) -> None:
     assert (await check(settings, load.sent)).wrong() == {}
 
 
-@pytest.mark.parametrize("how", ["stalled", "lost"])
 @pytest.mark.parametrize("server", SERVERS)
-async def test_a_silent_network(servers: ProxiedServers, tmp_path: Path, server: str, how: str) -> None:
-    """Connections that say nothing for longer than any request may take, and then all they held, or nothing ever."""
-    settings = await servers.prepare(f"silent_{server}_{how}")
+async def test_a_silent_network(servers: ProxiedServers, tmp_path: Path, server: str) -> None:
+    """Connections say nothing for longer than any request may take, and then all they held; or nothing ever again."""
+    settings = await servers.prepare(f"silent_{server}")
     load, proxy = Load(settings, seed=13), way_to(servers, server)
     async with working(servers.through(settings), tmp_path, "worker") as (worker,):
-        await load.send_until_half_done(600)
-        proxy.stall()
-        try:
-            await until_answers(worker, "readyz", 503)
-            assert await answers(worker, "healthz", 200)
-            if how == "lost":
-                assert proxy.lose() > 0
-        finally:
-            proxy.flow()
-        await load.send(300)
-        await until_all_committed(settings)
-        await until_answers(worker, "readyz", 200)
+        for lost in (False, True):
+            await load.send_until_half_done(600)
+            proxy.stall()
+            try:
+                await until_answers(worker, "readyz", 503)
+                assert await answers(worker, "healthz", 200)
+                if lost:
+                    assert proxy.lose() > 0
+            finally:
+                proxy.flow()
+            await load.send(300)
+            await until_all_committed(settings)
+            await until_answers(worker, "readyz", 200)
     proxy.cut()  # what is lost would never end
     assert (await check(settings, load.sent)).wrong(but="out_of_order") == {}

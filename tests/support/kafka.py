@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
@@ -170,34 +172,46 @@ def _headers(message: Any) -> tuple[tuple[str, bytes], ...]:
     return tuple(message.headers() or ())
 
 
-async def uncommitted(settings: Settings, topics: Sequence[str] = ()) -> int:
-    """Give how many records of the match topic, or of other topics, the worker's group has not committed.
+Lag = Callable[[], Awaitable[int]]
+
+
+@asynccontextmanager
+async def lag_of(settings: Settings, topics: Sequence[str] = ()) -> AsyncIterator[Lag]:
+    """Give a way to ask again and again how many records of the match topic, or of others, are not committed.
 
     The end of a partition is its high watermark; where the topic was written by transactions it would include markers,
-    which most of these tests' producers don't write.
+    which most of these tests' producers don't write. Asking raises KafkaException while the broker is away, or is still
+    electing its coordinators.
+    """
+    consumer = Consumer({"bootstrap.servers": settings.kafka_bootstrap, "group.id": settings.consumer_group})
+
+    def behind() -> int:
+        known = consumer.list_topics(timeout=_TIMEOUT_S).topics
+        all_of_them = [
+            TopicPartition(topic, number)
+            for topic in topics or (settings.match_topic,)
+            for number in known[topic].partitions
+        ]
+        left = 0
+        for at in consumer.committed(all_of_them, timeout=_TIMEOUT_S):
+            _low, end = consumer.get_watermark_offsets(TopicPartition(at.topic, at.partition), timeout=_TIMEOUT_S)
+            left += end - max(at.offset, 0)
+        return left
+
+    try:
+        yield lambda: asyncio.to_thread(behind)
+    finally:
+        await asyncio.to_thread(consumer.close)
+
+
+async def uncommitted(settings: Settings, topics: Sequence[str] = ()) -> int:
+    """Give how many records of the match topic, or of other topics, the worker's group has not committed.
 
     Raises:
         KafkaException: The broker is away, or is still electing its coordinators.
     """
-
-    def behind() -> int:
-        consumer = Consumer({"bootstrap.servers": settings.kafka_bootstrap, "group.id": settings.consumer_group})
-        try:
-            known = consumer.list_topics(timeout=_TIMEOUT_S).topics
-            all_of_them = [
-                TopicPartition(topic, number)
-                for topic in topics or (settings.match_topic,)
-                for number in known[topic].partitions
-            ]
-            left = 0
-            for at in consumer.committed(all_of_them, timeout=_TIMEOUT_S):
-                _low, end = consumer.get_watermark_offsets(TopicPartition(at.topic, at.partition), timeout=_TIMEOUT_S)
-                left += end - max(at.offset, 0)
-            return left
-        finally:
-            consumer.close()
-
-    return await asyncio.to_thread(behind)
+    async with lag_of(settings, topics) as lag:
+        return await lag()
 
 
 async def reset_offsets(settings: Settings, offsets: Mapping[tuple[str, int], int]) -> None:
@@ -224,14 +238,15 @@ async def until_all_committed(
 ) -> None:
     """Wait until the worker's group has committed all records of the match topic, or of other topics, `but` so many."""
     left: int | KafkaException = -1
+    async with lag_of(settings, topics) as lag:
 
-    async def done() -> bool:
-        nonlocal left
-        try:
-            left = await uncommitted(settings, topics)
-        except KafkaException as error:
-            left = error
-            return False
-        return left <= but
+        async def done() -> bool:
+            nonlocal left
+            try:
+                left = await lag()
+            except KafkaException as error:
+                left = error
+                return False
+            return left <= but
 
-    await until(done, timeout_s, lambda: f"{left} records are not committed")
+        await until(done, timeout_s, lambda: f"{left} records are not committed")

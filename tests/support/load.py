@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
-from tests.support.kafka import produce, record_of, uncommitted, until_all_committed
+from tests.support.kafka import lag_of, produce, record_of, until_all_committed
 from tests.support.matches import POOLS, stream
 from tests.support.waiting import until
 
@@ -48,14 +48,15 @@ class Load:
     async def until_done(self, how_many: int) -> None:
         """Wait until so many of all that were sent are committed."""
         left = 0
+        async with lag_of(self._settings) as lag:
 
-        async def done() -> bool:
-            nonlocal left
-            sent = len(self.sent)
-            left = await uncommitted(self._settings)
-            return sent - left >= how_many
+            async def done() -> bool:
+                nonlocal left
+                sent = len(self.sent)
+                left = await lag()
+                return sent - left >= how_many
 
-        await until(done, 120, lambda: f"of {len(self.sent)} matches {left} are not committed")
+            await until(done, 120, lambda: f"of {len(self.sent)} matches {left} are not committed")
 
     @asynccontextmanager
     async def flowing(self, at_a_time: int = 100, ahead: int = 600) -> AsyncIterator[None]:
@@ -63,9 +64,10 @@ class Load:
         ended = asyncio.Event()
 
         async def flow() -> None:
-            while not ended.is_set():
-                if await uncommitted(self._settings) < ahead:
-                    await self.send(at_a_time)
+            async with lag_of(self._settings) as lag:
+                while not ended.is_set():
+                    if await lag() < ahead:
+                        await self.send(at_a_time)
 
         flowing = asyncio.create_task(flow())
         try:
