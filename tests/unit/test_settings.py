@@ -13,7 +13,15 @@ from pydantic import ValidationError
 from worker.ops.health import Health
 from worker.ops.http import HttpServer
 from worker.ops.metrics import Metrics
-from worker.settings import Delivery, LogLevel, Settings, SettingsError, load_settings, settings_table
+from worker.settings import (
+    Delivery,
+    LogLevel,
+    Settings,
+    SettingsError,
+    load_settings,
+    settings_table,
+    unknown_variables,
+)
 from worker.settings.rules import RULES
 
 if TYPE_CHECKING:
@@ -191,6 +199,7 @@ def test_static_membership_works_with_an_id() -> None:
         ("RATING_DATABSE_URL", "RATING_DATABASE_URL"),
         ("RATING_DATABASE_URL_FIL", "RATING_DATABASE_URL_FILE"),
         ("RATING_SECRET_DIR", "RATING_SECRETS_DIR"),
+        ("RATING_Match_topc", "RATING_MATCH_TOPIC"),
     ],
 )
 def test_a_misspelt_variable_is_found(monkeypatch: pytest.MonkeyPatch, name: str, meant: str) -> None:
@@ -210,13 +219,39 @@ def test_a_misspelt_variable_is_found(monkeypatch: pytest.MonkeyPatch, name: str
         "RATING_WORKER_SERVICE_HOST",
         "RATING_WORKER_METRICS_PORT",
         "RATING_WORKER_PORT_9464_TCP_PROTO",
-        "RATING_SOMETHING_ELSE",
+        "RATING_LOCAL_CACHE",
+        "RATING_match_topic",
     ],
 )
 def test_foreign_variables_do_no_harm(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """What Kubernetes sets for a service called `rating` or `rating-worker` does not stop the worker."""
-    monkeypatch.setenv(name, "tcp://10.0.0.1:9464")
+    """What Kubernetes sets for a service called `rating` or `rating-worker` stops no worker and alarms nobody."""
+    monkeypatch.setenv(name, "tcp://10.0.0.1:9464" if name.isupper() else "games")
     load_settings()
+    assert unknown_variables() == {}
+
+
+def test_unknown_variables_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A variable or a file of secrets that is no setting stops nothing, and is named with the setting most like it."""
+    monkeypatch.setenv("RATING_GROUP", "g")
+    monkeypatch.setenv("RATING_METRICS_PORT", "9464")
+    monkeypatch.setenv("RATING_XYZ", "1")
+    (tmp_path / "rating_db_pass").write_text("s3cret", encoding="utf-8")
+    (tmp_path / "tls.crt").touch()
+    monkeypatch.setenv("RATING_SECRETS_DIR", str(tmp_path))
+    load_settings()
+    assert unknown_variables() == {
+        "RATING_GROUP": "RATING_CONSUMER_GROUP",
+        "RATING_METRICS_PORT": "RATING_HTTP_PORT",
+        "RATING_XYZ": None,
+        "rating_db_pass": None,
+    }
+
+
+def test_a_misspelt_file_of_secrets_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A slip in the name of a file is an error too, not a worker without its password."""
+    (tmp_path / "rating_database_ulr").write_text("postgresql://u:s3cret@db/x", encoding="utf-8")
+    monkeypatch.setenv("RATING_SECRETS_DIR", str(tmp_path))
+    assert "rating_database_ulr is no setting; did you mean RATING_DATABASE_URL?" in fault()
 
 
 def test_an_unknown_override_is_refused() -> None:

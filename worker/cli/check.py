@@ -2,6 +2,7 @@
 
 # Typer reads the annotations of commands while it runs, so here they are no strings.
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated
 
@@ -16,9 +17,9 @@ from worker.cli.output import console, plain, print_json, sentence
 from worker.cli.running import policies_of, run
 from worker.rating.errors import PolicyError
 from worker.rating.policy_set import PolicySet
-from worker.settings import Settings, SettingsError, load_settings
+from worker.settings import Settings, SettingsError, load_settings, unknown_variables
 
-_STYLES = {State.OK: "green", State.WRONG: "bold red", State.UNKNOWN: "yellow"}
+_STYLES = {State.OK: "green", State.WARNING: "yellow", State.WRONG: "bold red", State.UNKNOWN: "yellow"}
 
 
 @command
@@ -26,7 +27,7 @@ def check(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] =
     """Check everything that a worker needs: settings, policies, Postgres, Kafka. Changes nothing.
 
     Says of each whether it is as it must be and, if not, what is wrong and how to mend it; all of them, not only the
-    first. Ends with 78 unless everything is.
+    first. Ends with 78 unless everything is; what is only suspicious, such as an unknown variable, is a warning.
     """
     findings: list[Finding] = []
     try:
@@ -38,14 +39,22 @@ def check(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] =
         findings.append(Finding.unknown("everything else", "it needs settings that can be used"))
     else:
         findings.append(Finding.ok("settings", "can be used"))
+        findings += _unknown_variables()
         findings += _look_at(settings)
-    good = all(finding.state is State.OK for finding in findings)
+    good = all(finding.state in {State.OK, State.WARNING} for finding in findings)
     if as_json:
         print_json({"ok": good, "findings": [asdict(finding) for finding in findings]})
     else:
         _print(findings)
     if not good:
         raise typer.Exit(Exit.CONFIG)
+
+
+def _unknown_variables() -> Iterator[Finding]:
+    for name, nearest in unknown_variables().items():
+        mend = "take it away, or mend its name; `rating-worker settings` lists them all"
+        mend += f", the nearest is {nearest}" if nearest else ""
+        yield Finding.warning(f"variable {name}", "is no setting of this version and changes nothing", mend)
 
 
 def _look_at(settings: Settings) -> list[Finding]:

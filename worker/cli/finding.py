@@ -10,6 +10,7 @@ class State(StrEnum):
     """How a thing is."""
 
     OK = "ok"
+    WARNING = "warning"
     WRONG = "WRONG"
     UNKNOWN = "unknown"
 
@@ -20,7 +21,8 @@ class Finding:
 
     Attributes:
         name: What it is.
-        state: As it must be, not so, or not to be found out because something before it is wrong.
+        state: As it must be, so that a worker runs but maybe not as was meant, not as it must be, or not to be found
+            out because something before it is wrong.
         detail: What was found.
         mend: What to do about it; empty where it is as it must be.
     """
@@ -34,6 +36,11 @@ class Finding:
     def ok(cls, name: str, detail: str) -> Finding:
         """Say that a thing is as it must be."""
         return cls(name, State.OK, detail)
+
+    @classmethod
+    def warning(cls, name: str, detail: str, mend: str) -> Finding:
+        """Say what looks like a mistake, though a worker runs with it."""
+        return cls(name, State.WARNING, detail, mend)
 
     @classmethod
     def wrong(cls, name: str, detail: str, mend: str) -> Finding:

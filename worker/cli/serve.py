@@ -4,12 +4,16 @@
 
 import os
 
+import structlog
+
 from worker.cli.exits import service
 from worker.cli.running import policies_of, run
 from worker.cli.session import worker_faults
 from worker.ops.logging import configure_logging
 from worker.service import Worker
-from worker.settings import LogFormat, Settings, load_settings
+from worker.settings import LogFormat, Settings, load_settings, unknown_variables
+
+_log = structlog.get_logger(__name__)
 
 
 @service
@@ -28,6 +32,8 @@ def run_worker() -> None:
     configure_logging(_format_asked_for())  # that of the settings, should they be wrong
     settings = load_settings()
     configure_logging(settings.log_format, settings.log_level, library_level=settings.library_log_level)
+    for name, nearest in unknown_variables().items():
+        _log.warning("a variable is no setting of this version and changes nothing", variable=name, nearest=nearest)
     run(_work(settings))
 
 

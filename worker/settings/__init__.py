@@ -5,7 +5,14 @@ comes from, first hit wins: keyword argument, environment variable, the file tha
 only), a file named after the variable in the folder `RATING_SECRETS_DIR`, the default.
 """
 
-from worker.settings.loading import SECRETS_DIR, Settings, SettingsError, load_settings, settings_table
+from worker.settings.loading import (
+    SECRETS_DIR,
+    Settings,
+    SettingsError,
+    load_settings,
+    settings_table,
+    unknown_variables,
+)
 from worker.settings.values import DatabaseUrl, Delivery, LogFormat, LogLevel, SaslMechanism, SecurityProtocol
 
 __all__ = [
@@ -20,4 +27,5 @@ __all__ = [
     "SettingsError",
     "load_settings",
     "settings_table",
+    "unknown_variables",
 ]

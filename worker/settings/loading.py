@@ -61,7 +61,7 @@ def load_settings(**overrides: object) -> Settings:
         SettingsError: With a line for each fault: a value that is not allowed, timeouts that don't fit together, a
             secret file that can't be read, or a variable that looks like a misspelt setting.
     """
-    faults = [f"{name} is no setting; did you mean {meant}?" for name, meant in text.misspelt(os.environ, Settings)]
+    faults = [f"{one.name} is no setting; did you mean {one.nearest}?" for one in _unknown() if one.misspelt]
     folder = os.environ.get(SECRETS_DIR) or None
     if folder and not Path(folder).is_dir():
         faults.append(f"{SECRETS_DIR}={folder}: allowed is a folder that exists")
@@ -77,9 +77,25 @@ def load_settings(**overrides: object) -> Settings:
     return settings
 
 
+def unknown_variables() -> dict[str, str | None]:
+    """Give the variables, and the files among the secrets, that are no setting: by name the setting most like it.
+
+    They may be meant for another version, so they stop nothing; those that can only be a slip do, in `load_settings`.
+    """
+    return {one.name: one.nearest for one in _unknown() if not one.misspelt}
+
+
 def settings_table() -> str:
     """Render every setting as a Markdown table: variable, default, what is allowed, meaning."""
     return text.table(Settings)
+
+
+def _unknown() -> list[text.Unknown]:
+    found = dict(os.environ)
+    folder = os.environ.get(SECRETS_DIR)
+    if folder and Path(folder).is_dir():
+        found |= {file.name: "" for file in Path(folder).iterdir()}
+    return list(text.unknown(found, Settings))
 
 
 def _secrets_from_files() -> dict[str, str]:

@@ -5,21 +5,41 @@ Works on the model's JSON Schema, so that text and table can't drift from what i
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from pydantic import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Mapping
 
     from pydantic import BaseModel, ValidationError
 
 PREFIX = "RATING_"
 HIDDEN = "(hidden)"
 _SPECIAL = (f"{PREFIX}SECRETS_DIR",)
-# Near enough for a slip of the hand, too far for the variables that Kubernetes sets for a service `rating`.
-_CLOSE = 0.85
+# Near enough for a slip of the hand; and near enough to be worth a word.
+_CLOSE, _AKIN = 0.85, 0.5
+# What Kubernetes and Docker set for a service called `rating` or `rating-…`, and what tells deploy/local where its
+# packages go.
+_SERVICE = re.compile(r"(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$")
+_SERVICE_URL = re.compile(r"(tcp|udp|sctp)://")
+_OF_OTHERS = (f"{PREFIX}LOCAL_",)
+
+
+class Unknown(NamedTuple):
+    """A variable that begins like a setting and is none.
+
+    Attributes:
+        name: Its name.
+        nearest: The setting whose name is most like it; None where none is.
+        misspelt: Whether it is so near that nothing else can be meant.
+    """
+
+    name: str
+    nearest: str | None
+    misspelt: bool
 
 
 def variable(field: str) -> str:
@@ -40,17 +60,27 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) or (annotation,)  # a type, or the types of an optional one
 
 
-def misspelt(names: Iterable[str], model: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Find variables that are no setting but look like one; yields (name, what was meant).
+def unknown(variables: Mapping[str, str], model: type[BaseModel]) -> Iterator[Unknown]:
+    """Find the variables that look like settings and are none; case does not count, as in reading them.
 
-    A slip in a name would otherwise leave the default in force without a word.
+    They would otherwise leave the default in force without a word. What others set under our prefix is left out.
     """
     known = {variable(field) for field in model.model_fields} | set(_SPECIAL)
     known |= {f"{variable(field)}_FILE" for field in secret_fields(model)}
     bare = {name.removeprefix(PREFIX): name for name in known}
-    for name in sorted(set(names) - known):
-        if name.startswith(PREFIX) and (near := get_close_matches(name.removeprefix(PREFIX), bare, 1, _CLOSE)):
-            yield name, bare[near[0]]
+    for name in sorted(variables):
+        upper = name.upper()
+        if upper in known or not upper.startswith(PREFIX) or _is_of_others(upper, variables[name]):
+            continue
+        word = upper.removeprefix(PREFIX)
+        close = get_close_matches(word, bare, 1, _CLOSE)
+        akin = close or get_close_matches(word, bare, 1, _AKIN)
+        yield Unknown(name, bare[akin[0]] if akin else None, bool(close))
+
+
+def _is_of_others(name: str, value: str) -> bool:
+    of_a_service = _SERVICE.search(name) or (name.endswith("_PORT") and _SERVICE_URL.match(value))
+    return bool(of_a_service) or name.startswith(_OF_OTHERS)
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> list[str]:

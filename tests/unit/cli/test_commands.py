@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
     *("run", "dead-letters", "migrate", "topics", "check", "settings", "leaderboard", "player", "explain", "policy"),
-    *("sanctions", "integrity"),
+    *("sanctions", "integrity", "verify"),
     *("rate", "produce", "demo", "dev"),
 )
 OF_GROUPS = (
@@ -164,6 +164,7 @@ UNREACHABLE = {
         (("policy", "list", "--database"), 75),
         (("sanctions", "a"), 75),
         (("integrity", "a"), 75),
+        (("verify",), 75),
         (("dead-letters", "list"), 75),
         (("dead-letters", "show", "match-events.dlq/0/1"), 75),
         (("dead-letters", "replay", "--yes"), 75),
@@ -182,6 +183,16 @@ def test_everything_is_away(cli: Cli, monkeypatch: pytest.MonkeyPatch, arguments
     assert "127.0.0.1:1" in ended.out + ended.err
     assert "sesame" not in ended.out + ended.err
     assert len(ended.err.splitlines()) <= 1
+
+
+def test_check_names_variables_that_are_no_setting(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable that nothing reads is a warning with the setting most like it, beside all else that is found."""
+    for name, value in {**UNREACHABLE, "RATING_METRICS_PORT": "9464"}.items():
+        monkeypatch.setenv(name, value)
+    lines = cli("check").out.splitlines()
+    [at] = [number for number, line in enumerate(lines) if "RATING_METRICS_PORT" in line]
+    assert lines[at].startswith("warning ")
+    assert "RATING_HTTP_PORT" in lines[at + 1]
 
 
 @pytest.mark.parametrize(("name", "code"), [("check", 78), ("topics", 75)])

@@ -58,3 +58,13 @@ def test_readable_lines_where_they_are_asked_for() -> None:
     assert done.returncode == 78
     assert "[critical " in done.stderr.splitlines()[0]
     assert "  - RATING_BATCH_MAX_RECORDS=high: allowed is" in done.stderr
+
+
+def test_a_variable_that_is_no_setting(tmp_path: Path) -> None:
+    """A name that no setting has is told, with the one most like it: it may be meant for another version."""
+    path = tmp_path / "mine.toml"
+    path.write_text("", encoding="utf-8")
+    done = run(RATING_METRICS_PORT="9464", RATING_POLICY_FILES=str(path))
+    warning, _ = map(json.loads, done.stderr.splitlines())
+    assert warning["level"] == "warning"
+    assert (warning["variable"], warning["nearest"]) == ("RATING_METRICS_PORT", "RATING_HTTP_PORT")
