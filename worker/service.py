@@ -62,7 +62,8 @@ class Worker:
         self._policies = policies
         self.metrics = Metrics(CollectorRegistry())
         self.health = Health(settings.progress_timeout_s)
-        self.metrics.watch(self.health)
+        self.metrics.instance.describe(settings)
+        self.metrics.instance.watch(self.health)
         self.http = HttpServer(settings.http_host, settings.http_port, self.metrics, self.health)
         self.pipeline: Pipeline | None = None
         self.running = asyncio.Event()
@@ -119,6 +120,7 @@ class Worker:
                 ledger = await self._until_there(Component.DATABASE, lambda: Ledger.open(settings, self._policies))
                 if ledger is not None:
                     self._ledger = ledger
+                    self.metrics.instance.watch_connections(ledger.pool)
                     self.health.up(Component.DATABASE)
                     try:
                         await self._with_kafka(ledger)

@@ -55,6 +55,10 @@ class Health:
         self._down[component] = reason
         return news
 
+    def is_up(self, component: Component) -> bool:
+        """Tell whether a component is there."""
+        return component not in self._down
+
     def stopping(self) -> None:
         """Say that the worker takes no more matches."""
         self._stopping = True

@@ -55,3 +55,11 @@ class Retry(StrEnum):
     CONNECTION = "connection"
     DATABASE = "database"  # anything else that Postgres says, a full disk for one
     KAFKA = "kafka"
+
+
+class Invariant(StrEnum):
+    """What always holds in the ledger."""
+
+    CHAIN = "chain"  # an entry starts at the rating where the one before it ended, and there is one before it
+    SUM = "sum"  # the rating before plus the change is the rating after, to the last bit
+    STANDING = "standing"  # a player stands where the last entry of their chain ended

@@ -5,17 +5,18 @@ Labels are few and bounded: outcomes, reasons, stages, policies, partitions. Nev
 
 from __future__ import annotations
 
-import platform
 import time
-from collections import defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
-from prometheus_client import Counter, Gauge, GCCollector, Info, PlatformCollector, ProcessCollector
+from prometheus_client import Counter, Gauge
 
-from worker import __version__
+from worker.events.reject import Reject
 from worker.ops.histogram import OTHER, BulkHistogram, Series
+from worker.ops.housekeeping import HousekeepingMetrics
+from worker.ops.instance import InstanceMetrics
 from worker.ops.labels import Dropped, Duplicate, RecordOutcome, Retry, Stage
+from worker.ops.rating_health import RatingHealth
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-    from worker.ops.health import Health
     from worker.rating.model import Change
 
 __all__ = ["Dropped", "Duplicate", "Metrics", "RecordOutcome", "Retry", "Stage", "Timer"]
@@ -32,9 +32,6 @@ _MOST_REASONS = 100
 _STAGE_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _AGE_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)
 _BATCH_BOUNDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
-_K_BOUNDS = (10, 16, 20, 24, 32, 40, 50, 64, 80, 128)
-_WEIGHT_BOUNDS = (0, 0.1, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2)
-_DELTA_BOUNDS = (0, 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 64)
 
 
 class Timer:
@@ -57,6 +54,11 @@ class Timer:
 class Metrics:
     """All metrics of one worker.
 
+    Attributes:
+        registry: What a scrape shows.
+        housekeeping: The part that housekeeping moves.
+        instance: The part that says which worker this is and how it is.
+
     Args:
         registry: Where they are registered; a registry of its own for each worker, so that two fit in one process.
 
@@ -73,12 +75,15 @@ class Metrics:
             registry=registry,
         )
         self._record_series: dict[tuple[RecordOutcome, str], Counter] = {}
-        self._notices = Counter(
-            "rating_published_notices",
-            "Notices that housekeeping published: inactive players, changed policies, signals of manipulation.",
-            ("kind", "signal"),
-            registry=registry,
-        )
+        # A rate over a counter sees its first step only if there was a nought before it.
+        self._count(RecordOutcome.RATED, "", 0)
+        for outcome, reasons in (
+            (RecordOutcome.DUPLICATE, Duplicate),
+            (RecordOutcome.DEAD_LETTERED, Reject),
+            (RecordOutcome.DROPPED, Dropped),
+        ):
+            for reason in reasons:
+                self._count(outcome, reason, 0)
         self._published = Counter("rating_published_changes", "Rating changes that were published.", registry=registry)
         self._stages = BulkHistogram(
             "rating_stage_seconds",
@@ -109,23 +114,9 @@ class Metrics:
             _AGE_BOUNDS,
             registry=registry,
         ).series()
-        self._k = BulkHistogram(
-            "rating_k_points", "K of rated changes, in rating points.", _K_BOUNDS, label="policy", registry=registry
-        )
-        self._weight = BulkHistogram(
-            "rating_weight_ratio",
-            "Weight of rated changes: the product of their factors (repeat-pair decay, match type), 1 if none applies.",
-            _WEIGHT_BOUNDS,
-            label="policy",
-            registry=registry,
-        )
-        self._delta = BulkHistogram(
-            "rating_delta_points",
-            "Size of rating changes without their sign, in rating points.",
-            _DELTA_BOUNDS,
-            label="policy",
-            registry=registry,
-        )
+        self._rating_health = RatingHealth(registry)
+        self.housekeeping = HousekeepingMetrics(registry)
+        self.instance = InstanceMetrics(registry)
         self._lag = Gauge(
             "rating_consumer_lag_records",
             "Records behind the end of each partition that this worker holds.",
@@ -141,23 +132,6 @@ class Metrics:
         self._lost_claims = Counter(
             "rating_lost_claims", "Batches ended because another worker had claimed a partition.", registry=registry
         )
-        self._ready = Gauge("rating_ready", "1 when the worker can take matches, 0 when not.", registry=registry)
-        self._progress = Gauge(
-            "rating_last_progress_timestamp_seconds",
-            "When the loop last moved, in seconds since 1970.",
-            registry=registry,
-        )
-        Info("rating_build", "Version of the worker.", registry=registry).info(
-            {"version": __version__, "python": platform.python_version()}
-        )
-        ProcessCollector(registry=registry)
-        PlatformCollector(registry=registry)
-        GCCollector(registry=registry)
-
-    def watch(self, health: Health) -> None:
-        """Let readiness and last progress be read off the worker's health at each scrape."""
-        self._ready.set_function(lambda: float(health.ready().ok))
-        self._progress.set_function(lambda: time.time() - health.idle_s())
 
     # --- records
 
@@ -191,21 +165,11 @@ class Metrics:
 
     def noticed(self, kind: str, signal: str = "") -> None:
         """Count a notice that housekeeping published; `signal` names what an `integrity-flagged` is about."""
-        self._notices.labels(kind, signal).inc()
+        self.housekeeping.noticed(kind, signal)
 
     def changes(self, changes: Iterable[Change]) -> None:
-        """Note K, weight and size of a batch's rating changes, by policy; those without a K (a restart) don't count."""
-        by_policy: defaultdict[str, tuple[list[float], list[float], list[float]]] = defaultdict(lambda: ([], [], []))
-        for change in changes:
-            if change.k is not None:
-                ks, weights, sizes = by_policy[change.policy.name]
-                ks.append(change.k)
-                weights.append(change.weight)
-                sizes.append(abs(change.delta))
-        for policy, (ks, weights, sizes) in by_policy.items():
-            self._k.series(policy).observe_many(ks)
-            self._weight.series(policy).observe_many(weights)
-            self._delta.series(policy).observe_many(sizes)
+        """Note K, weight, size and calibration of a batch's changes; those without a K (a restart) don't count."""
+        self._rating_health.note(changes)
 
     # --- time
 

@@ -9,14 +9,31 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from worker import __version__
+from worker.events import Reject
 from worker.ops.health import Component, Health
+from worker.ops.labels import Invariant
 from worker.ops.metrics import Dropped, Duplicate, Metrics, RecordOutcome, Retry, Stage
 from worker.rating.model import Change, PolicyRef, Reason
+from worker.rating.signals import Signal
 
 if TYPE_CHECKING:
     from tests.unit.ops.conftest import Clock
 
-UNITS = ("seconds", "records", "changes", "points", "ratio", "partitions", "notices")
+UNITS = (
+    "seconds",
+    "records",
+    "changes",
+    "points",
+    "ratio",
+    "score",
+    "sides",
+    "partitions",
+    "notices",
+    "entries",
+    "invariants",
+    "players",
+    "connections",
+)
 # Names without a unit: counts of happenings, whose unit is the happening, a flag, and an info.
 UNITLESS = {
     "rating_retries",
@@ -25,6 +42,8 @@ UNITLESS = {
     "rating_lost_claims",
     "rating_ready",
     "rating_build",
+    "rating_worker",
+    "rating_component_up",
 }
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -81,7 +100,7 @@ def test_two_workers_fit_in_one_process_each_with_its_registry(metrics: Metrics)
     """Nothing is global: a second worker counts by itself, and only sharing a registry is refused."""
     other = Metrics(CollectorRegistry())
     other.rated(3)
-    assert value(metrics, "rating_records_total", outcome="rated", reason="") is None
+    assert value(metrics, "rating_records_total", outcome="rated", reason="") == 0
     with pytest.raises(ValueError, match="rating_records"):
         Metrics(other.registry)
 
@@ -102,7 +121,7 @@ def test_records_are_counted_by_outcome_and_reason(metrics: Metrics) -> None:
         (sample.labels["outcome"], sample.labels["reason"]): sample.value
         for family in metrics.registry.collect()
         for sample in family.samples
-        if sample.name == "rating_records_total"
+        if sample.name == "rating_records_total" and sample.value
     }
     assert counted == {
         ("rated", ""): 6,
@@ -120,12 +139,23 @@ def test_records_are_counted_by_outcome_and_reason(metrics: Metrics) -> None:
 
 def test_reasons_are_bounded(metrics: Metrics) -> None:
     """A reason that is made up per record, against the rule, ends under `other` and fills no memory."""
+    named = len(metrics._record_series)
     for number in range(1_000):
         metrics.dead_lettered(f"reason {number}")
     text = generate_latest(metrics.registry).decode()
     assert text.count("rating_records_total{") == 101
-    assert value(metrics, "rating_records_total", outcome="dead-lettered", reason="other") == 900
+    assert value(metrics, "rating_records_total", outcome="dead-lettered", reason="other") == 900 + named
     assert len(metrics._record_series) <= 101
+
+
+def test_what_may_come_is_there_before_it_comes(metrics: Metrics) -> None:
+    """Each dead-letter reason, broken invariant and signal is at 0 from the start, so that a rate sees the first."""
+    for reason in Reject:
+        assert value(metrics, "rating_records_total", outcome="dead-lettered", reason=reason) == 0
+    for invariant in Invariant:
+        assert value(metrics, "rating_broken_invariants_total", invariant=invariant) == 0
+    for signal in Signal:
+        assert value(metrics, "rating_published_notices_total", kind="integrity-flagged", signal=signal) == 0
 
 
 def test_stages_are_timed_also_when_they_fail(metrics: Metrics) -> None:
@@ -237,11 +267,18 @@ def test_trouble_is_counted(metrics: Metrics) -> None:
 
 def test_readiness_and_progress_are_read_at_each_scrape(metrics: Metrics, health: Health, clock: Clock) -> None:
     """The two gauges follow the health they watch without being told."""
-    metrics.watch(health)
+    metrics.instance.watch(health)
     assert value(metrics, "rating_ready") == 0
     for component in Component:
+        assert value(metrics, "rating_component_up", component=component) == 0
         health.up(component)
     assert value(metrics, "rating_ready") == 1
+    for component in Component:
+        assert value(metrics, "rating_component_up", component=component) == 1
+    health.down(Component.KAFKA, "gone")
+    assert value(metrics, "rating_component_up", component="kafka") == 0
+    assert value(metrics, "rating_component_up", component="database") == 1
+    health.up(Component.KAFKA)
     clock.now += 50
     assert value(metrics, "rating_last_progress_timestamp_seconds") == pytest.approx(time.time() - 50, abs=5)
     health.progress()
