@@ -14,6 +14,7 @@ from worker import __version__
 from worker.housekeeping.housekeeper import Housekeeper
 from worker.housekeeping.integrity import Integrity
 from worker.housekeeping.tasks import Inactivity, TellPolicies
+from worker.ledger.errors import LedgerSetupError
 from worker.ledger.ledger import Ledger
 from worker.ops.health import Component, Health
 from worker.ops.http import HttpServer
@@ -42,6 +43,8 @@ _OVERDUE = (
     "what was in hand did not end in time after the stop signal: Kafka or Postgres does not answer, or "
     "RATING_SHUTDOWN_TIMEOUT_S is too short; it is given up, and whoever takes over does it"
 )
+# None of these keeps the next step of closing from being taken.
+_AT_THE_END: tuple[type[Exception], ...] = (*PASSING_FAULTS, LedgerSetupError)
 _WHERE = {Component.KAFKA: "RATING_KAFKA_BOOTSTRAP", Component.DATABASE: "RATING_DATABASE_URL"}
 
 
@@ -193,7 +196,7 @@ class Worker:
                 async with asyncio.timeout(self._left_s()):
                     await housekeeping
                     await housekeeper.leave()
-            except PASSING_FAULTS as error:
+            except _AT_THE_END as error:
                 _log.warning("housekeeping did not end in order; another worker takes it over", error=repr(error))
 
     def _left_s(self) -> float:
@@ -214,7 +217,7 @@ class Worker:
             try:
                 async with asyncio.timeout(self._left_s()):
                     await step()
-            except PASSING_FAULTS as error:
+            except _AT_THE_END as error:
                 _log.warning("no proper goodbye; whoever takes over fences this worker", error=repr(error))
 
     async def _watch(self, pipeline: Pipeline, probes: Mapping[Component, Callable[[], Awaitable[None]]]) -> None:

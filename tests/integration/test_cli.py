@@ -135,6 +135,17 @@ async def test_a_worker_on_an_unmigrated_database(blank_settings: Settings) -> N
     assert (lines[-1]["level"], lines[-1]["exit_code"]) == ("critical", 78)
 
 
+async def test_a_worker_whose_claims_are_gone(ready: Settings) -> None:
+    """A fault that somebody must mend, met after the start, ends a worker too; it leaves Kafka in order before."""
+    await sql(ready, "drop table partition_claims")
+    ended = await cli_process(ready, "run")
+    assert ended.code == 78
+    lines = [json.loads(line) for line in ended.err.splitlines()]
+    assert "partition_claims" in lines[-1]["event"]
+    assert "rating-worker check" in lines[-1]["event"]
+    assert (lines[-1]["level"], lines[-1]["exit_code"]) == ("critical", 78)
+
+
 async def test_missing_topics(blank_settings: Settings) -> None:
     """A worker without its topics, and whoever sends to one, is told which are missing and what makes them."""
     assert (await cli(blank_settings, "migrate")).code == 0

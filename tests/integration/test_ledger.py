@@ -16,13 +16,14 @@ from worker.events import Decoded, Reject, event_digest, incoming_id
 from worker.ledger.errors import ClaimLostError, LedgerSetupError, RaceLostError
 from worker.ledger.ledger import Ledger
 from worker.ledger.migrate import migrate
+from worker.ledger.rounds import Rounds
 from worker.ledger.values import Applied, Arrival, Origin
 from worker.policies import load_policies
 from worker.rating.book import Book
 from worker.rating.model import Change, Event, Match, Rated, Side
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from worker.settings import Settings
 
@@ -280,6 +281,37 @@ async def test_a_changed_policy_version_is_refused(settings: Settings, ledger: L
         await connection.execute("update policies set digest = 'other' where name = 'yiboard'")
     with pytest.raises(LedgerSetupError, match="yiboard version 1 was changed"):
         await Ledger.open(settings, POLICIES)
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("drop table partition_claims", lambda ledger: ledger.claims.take([("match-events", 0)], nobody)),
+        ("drop table partition_claims", lambda ledger: ledger.claims.release()),
+        ("alter table partition_claims rename owner to holder", lambda ledger: ledger.claims.release()),
+        ("drop table partition_claims", lambda ledger: rounds(ledger).may_lead(60)),
+        ("drop table rounds", lambda ledger: rounds(ledger).unpublished(0)),
+        ("drop table pools cascade", lambda ledger: ledger.references.pool_ids({"nobody's"})),
+    ],
+)
+async def test_what_somebody_must_mend_is_told_wherever_it_is_met(
+    ledger: Ledger, statement: str, what: Callable[[Ledger], Awaitable[object]]
+) -> None:
+    """A table or a column that is gone is no passing fault, which would be tried again for ever."""
+    async with ledger.pool.acquire() as connection:
+        await connection.execute(statement)
+    with pytest.raises(LedgerSetupError, match="rating-worker check"):
+        await what(ledger)
+
+
+def rounds(ledger: Ledger) -> Rounds:
+    """Give the rounds of a group's housekeeping."""
+    return Rounds(ledger, group="g", owner="o#1", topic="rating-notices")
+
+
+async def nobody(owner: str) -> None:
+    """Fence nobody: there is nobody to be fenced."""
+    raise AssertionError(owner)
 
 
 async def test_migrating_down_and_up_again(blank_settings: Settings) -> None:

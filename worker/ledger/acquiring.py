@@ -10,7 +10,8 @@ import asyncpg
 import structlog
 
 from worker.ledger import sql
-from worker.ledger.errors import PASSING_FAULTS
+from worker.ledger.connecting import setup_advice
+from worker.ledger.errors import PASSING_FAULTS, SETUP_FAULTS, LedgerSetupError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -41,9 +42,18 @@ class Connections:
         """Take a connection for the block.
 
         Raises:
+            LedgerSetupError: The login, a right, a table is gone, here or in the block: somebody has to mend it.
             TimeoutError: None was free, or could be opened, in time.
             OSError, asyncpg.PostgresError, asyncpg.InterfaceError: Postgres is away.
         """
+        try:
+            async with self._acquired() as connection:
+                yield connection
+        except SETUP_FAULTS as error:
+            raise LedgerSetupError(setup_advice(error)) from error
+
+    @asynccontextmanager
+    async def _acquired(self) -> AsyncIterator[PoolConnectionProxy[Any]]:
         connection = await self.pool.acquire(timeout=self._acquire_timeout_s)
         try:
             yield connection

@@ -97,6 +97,14 @@ def advice(error: BaseException) -> str | None:
     return None
 
 
+def setup_advice(error: BaseException) -> str:
+    """Say what Postgres refuses and what to do, of a fault that trying again does not help."""
+    return advice(error) or (
+        f"Postgres refuses: {error}. `rating-worker check` says what the role of {_URL} lacks, and "
+        "`rating-worker migrate --grant-worker ROLE` gives it to a role."
+    )
+
+
 def checks(settings: Settings) -> str:
     """Say what the URL lets a connection by TLS check, as asyncpg reads it."""
     mode = _parameters(settings).get("sslmode") or os.environ.get("PGSSLMODE", "")

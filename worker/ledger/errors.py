@@ -40,8 +40,8 @@ SETUP_FAULTS: tuple[type[Exception], ...] = (
 )
 
 # Everything else that Postgres or the way to it can say passes by itself: a restart, a fail-over, a full disk, a
-# deadlock, a time-out. OSError and TimeoutError are the network's. Opening a ledger and
-# the transaction of a batch raise the faults above as LedgerSetupError; claims and rounds of housekeeping do not yet.
+# deadlock, a time-out. OSError and TimeoutError are the network's. Whatever takes a connection by
+# `Connections.one` meets the faults above as LedgerSetupError.
 PASSING_FAULTS: tuple[type[Exception], ...] = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,

@@ -12,7 +12,7 @@ import orjson
 from worker.ledger import sql
 from worker.ledger.acquiring import Connections, transaction
 from worker.ledger.claims import Claims, hold
-from worker.ledger.connecting import advice, check_files
+from worker.ledger.connecting import advice, check_files, setup_advice
 from worker.ledger.errors import SETUP_FAULTS, LedgerSetupError
 from worker.ledger.migrate import head_revision
 from worker.ledger.references import References
@@ -56,9 +56,6 @@ class Ledger:
             async with ledger.connection() as connection:
                 await check_schema(connection)
             await ledger.references.register_policies(policies.policies)
-        except SETUP_FAULTS as error:
-            await ledger.close()
-            raise LedgerSetupError(_setup_advice(error)) from error
         except BaseException:
             await ledger.close()
             raise
@@ -83,16 +80,13 @@ class Ledger:
         self, group: str, owner: str, partitions: Iterable[tuple[str, int]]
     ) -> AsyncIterator[PoolConnectionProxy[Any]]:
         """Open a transaction that holds claims of any group; what `transaction` says holds for it."""
-        try:
-            async with self.connection() as connection, transaction(connection):
-                await hold(connection, group, owner, partitions)
-                yield connection
-        except SETUP_FAULTS as error:
-            raise LedgerSetupError(_setup_advice(error)) from error
+        async with self.connection() as connection, transaction(connection):
+            await hold(connection, group, owner, partitions)
+            yield connection
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[PoolConnectionProxy[Any]]:
-        """Take a connection from the pool, within the acquire timeout."""
+        """Take a connection from the pool, within the acquire timeout; raises as `Connections.one` does."""
         async with self.connections.one() as connection:
             yield connection
 
@@ -101,10 +95,14 @@ class Ledger:
 
         Raises:
             asyncpg.ReadOnlySQLTransactionError: It only reads.
+            asyncpg.InterfaceError: It lets us in no more; that may be mended, so it is the loop that ends by it.
         """
-        async with self.connection() as connection:
-            if not await connection.fetchval(_SQL["takes_writes"]):
-                raise asyncpg.ReadOnlySQLTransactionError(_READS_ONLY)
+        try:
+            async with self.connection() as connection:
+                if not await connection.fetchval(_SQL["takes_writes"]):
+                    raise asyncpg.ReadOnlySQLTransactionError(_READS_ONLY)
+        except LedgerSetupError as error:
+            raise asyncpg.InterfaceError(str(error)) from error
 
     async def close(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> None:
         """Close every connection; a peer that does not answer within the timeout is cut off."""
@@ -144,7 +142,7 @@ async def open_pool(settings: Settings) -> asyncpg.Pool[Any]:
             },
         )
     except SETUP_FAULTS as error:
-        raise LedgerSetupError(_setup_advice(error)) from error
+        raise LedgerSetupError(setup_advice(error)) from error
     except (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, OSError) as error:
         if (said := advice(error)) is None:
             raise
@@ -167,13 +165,6 @@ async def check_schema(connection: asyncpg.Connection[Any] | asyncpg.pool.PoolCo
             f"the database is not migrated: its schema is {current or 'empty'}, this worker needs {expected}. "
             "Run `rating-worker migrate` with a role that may create tables, then start the worker again."
         )
-
-
-def _setup_advice(error: Exception) -> str:
-    return advice(error) or (
-        f"Postgres refuses: {error}. `rating-worker check` says what the role of RATING_DATABASE_URL lacks, and "
-        "`rating-worker migrate --grant-worker ROLE` gives it to a role."
-    )
 
 
 async def _set_codecs(connection: asyncpg.Connection[Any]) -> None:
