@@ -33,6 +33,7 @@ from tests.support.odd_headers import produce_batch
 from tests.support.running import running
 from tests.support.waiting import until
 from tests.unit.cli.processes import cli, cli_process
+from worker.events import Reject
 from worker.settings import Delivery
 
 if TYPE_CHECKING:
@@ -198,6 +199,25 @@ async def test_letters_larger_than_their_topic_takes_now(settings: Settings) -> 
     assert len(await open_places(settings)) == 2
     await configure_topic(settings, topic, max_message_bytes="20000")
     assert (await replay(settings, "--yes"))["letters"] == 2
+
+
+async def test_what_can_only_fail_again_stays(settings: Settings) -> None:
+    """A record that is itself at fault is left, with the number and why, unless its reason or its place is named."""
+    reasons = (Reject.CONFLICT, Reject.SELF_PLAY, Reject.SELF_PLAY, Reject.UNKNOWN_POOL, Reject.FUTURE)
+    made = [made_letter(settings, n, reason=reason) for n, reason in enumerate(reasons)]
+    await produce(settings, made, settings.dead_letter_topic)
+    told = await replay(settings, "--yes")
+    assert {one["reason"] for one in told["by"]} == {"unknown-pool", "future"}
+    why = "fails again as it is: the record itself is at fault"
+    places = [f"{settings.dead_letter_topic}/0/{n}" for n in range(3)]
+    assert told["left"][0] == {"why": why, "letters": 3, "examples": places}
+    words = (await cli(settings, "dead-letters", "replay")).out
+    assert f"3, {why}" in words
+    assert "--force" in words
+    assert (await replay(settings, "--yes", places[0]))["letters"] == 1
+    assert (await replay(settings, "--yes", "--reason", "conflict"))["left"][0]["why"] == "sent back already"
+    assert (await replay(settings, "--reason", "self-play"))["letters"] == 2
+    assert (await replay(settings, "--force"))["letters"] == len(made)
 
 
 async def test_letters_that_no_worker_wrote(settings: Settings) -> None:

@@ -87,7 +87,7 @@ async def open_places(settings: Settings) -> list[str]:
 def made_letter(settings: Settings, number: int, **changed: Any) -> Raw:
     """Make a dead letter without a worker."""
     said: dict[str, Any] = {
-        "reason": Reject.SCHEMA,
+        "reason": Reject.UNKNOWN_POOL,
         "detail": "made up",
         "topic": settings.match_topic,
         "partition": 0,

@@ -137,7 +137,10 @@ def replay_letters(
         int, typer.Option(min=1, help="Leave out what has failed so often; the first time counts.")
     ] = 3,
     force: Annotated[
-        bool, typer.Option("--force", help="Send also what was sent back before, or has failed too often.")
+        bool,
+        typer.Option(
+            "--force", help="Send also what was sent back before, has failed too often, or can only fail again."
+        ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Send them; without it, only say what would be sent.")] = False,
     as_json: AsJson = False,
@@ -150,7 +153,8 @@ def replay_letters(
     counts once, by its id.
 
     It reads what is there when it starts, once: what fails again is a new letter, with one attempt more, for another
-    replay. To change what a record says, see `dead-letters show`.
+    replay. A record that is itself at fault would only fail again, so it stays unless --reason, its place or --force
+    asks for it; to change what it says, see `dead-letters show`.
     """
     settings = load_settings()
     chosen = filter_of(

@@ -64,6 +64,11 @@ class Filter:
             and (not self.places or not self.places.isdisjoint((letter.place, failure.origin)))
         )
 
+    def names(self, letter: Letter) -> bool:
+        """Tell whether a letter is meant by its place or its reason, not only among others."""
+        by_place = not self.places.isdisjoint((letter.place, letter.failure.origin))
+        return by_place or letter.failure.reason in self.reasons
+
     def narrowed(self, spans: Sequence[Span]) -> list[Span]:
         """Leave out of spans what is before every letter that is named by its own place."""
         if not self.places or not all(place.topic in self.topics for place in self.places):

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from worker.cli.dead_letters_advice import advice
 from worker.cli.dead_letters_bytes import bytes_json, shown_bytes
+from worker.cli.dead_letters_replay import Left
 from worker.cli.dead_letters_show import failure_json
 from worker.cli.output import cell, sentence, table
 
@@ -24,6 +25,9 @@ _LONGEST_KEY, _LONGEST_DETAIL = 40, 100
 _WIDE = 160  # columns that a line needs for all that is told of a letter
 _HOURS = 24
 _HOPELESS = "fails again: the record itself is at fault"
+_TO_MEND = (
+    "`dead-letters show PLACE` says how to correct such a record; --reason, its place or --force sends it as it is."
+)
 
 
 def listed_json(listed: Listed) -> dict[str, Any]:
@@ -87,6 +91,8 @@ def print_outcome(out: Console, outcome: Outcome, terms: Terms) -> None:
     for why, count in outcome.left.items():
         places = ", ".join(map(str, outcome.examples[why])) + (", …" if count > len(outcome.examples[why]) else "")
         sentence(out, f"Left where they are: {count}, {why} ({places}).")
+    if Left.HOPELESS in outcome.left:
+        sentence(out, _TO_MEND)
     for place in outcome.missing:
         sentence(out, f"No letter at {place}, and none that came from there.")
     total = sum(sent.values())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from worker.cli.dead_letters_advice import advice
 from worker.cli.dead_letters_reading import looking
 from worker.cli.dead_letters_sending import AT_ONCE, Resender
 from worker.cli.exits import CommandError
@@ -29,14 +30,15 @@ class Left(StrEnum):
     """Why a letter that is meant is not sent back."""
 
     REPLAYED = "sent back already"
+    HOPELESS = "fails again as it is: the record itself is at fault"
     ATTEMPTS = "attempts used up"
     UNREAD = "from a topic that no worker reads"
     GONE = "value left out, and gone from its place"
     TOO_LARGE = "larger than its topic takes"
 
 
-# What somebody has to look at: the others are as they should be.
-UNSETTLED = frozenset(Left) - {Left.REPLAYED}
+# What somebody has to look at: of the others no replay changes anything.
+UNSETTLED = frozenset(Left) - {Left.REPLAYED, Left.HOPELESS}
 
 
 class Terms(NamedTuple):
@@ -46,7 +48,7 @@ class Terms(NamedTuple):
         send: Whether to send, or only to find out what would be sent.
         limit: The most letters to send, None for all.
         max_attempts: A letter that failed so often is not sent again.
-        force: Send also what was sent back, and what failed too often.
+        force: Send also what was sent back, what failed too often, and what fails again by its nature.
     """
 
     send: bool
@@ -162,6 +164,8 @@ class _Replay:
             self._outcome.leave(letter, Left.UNREAD)
         elif letter.place in replayed and not terms.force:
             self._outcome.leave(letter, Left.REPLAYED)
+        elif not (terms.force or self._chosen.names(letter) or advice(failure.reason).mendable):
+            self._outcome.leave(letter, Left.HOPELESS)
         elif failure.attempt >= terms.max_attempts and not terms.force:
             self._outcome.leave(letter, Left.ATTEMPTS)
         elif (whole := await self._reader.whole(letter)) is None:
