@@ -49,6 +49,10 @@ lock: ## Pin every dependency anew (needs uv), for all Pythons and platforms, wi
 		--extra local --group dev pyproject.toml -o deploy/lock/all.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		-c deploy/lock/all.txt pyproject.toml -o deploy/lock/worker.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		-c deploy/lock/all.txt --group build -o deploy/lock/build.txt
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		-c deploy/lock/all.txt --group deploy -o deploy/lock/deploy.txt
 
 clean: ## Remove what was installed and built here
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
