@@ -22,7 +22,7 @@ from worker.ops.metrics import Metrics
 from worker.pipeline import Pipeline
 from worker.records import Translator
 from worker.retrying import PASSING_FAULTS, retrying
-from worker.stream import client
+from worker.stream import client, coordinator_log
 from worker.stream.publisher import Publisher, publisher
 from worker.stream.source import Source
 from worker.stream.topics import check_topics
@@ -115,6 +115,7 @@ class Worker:
         settings = self._settings
         self._task = asyncio.current_task()
         client.overlook_told_faults(asyncio.get_running_loop())
+        coordinator_log.install()
         _spare_the_collector()
         _log.info("starting", version=__version__, instance=settings.instance_id, delivery=settings.delivery.value)
         try:
