@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import structlog
 
+from worker.concurrently import both
+from worker.intake import Intake
 from worker.ledger.errors import ROW_REFUSED, ClaimLostError, RowRefusedError
 from worker.ops.health import Component
 from worker.ops.labels import Duplicate, Retry, Stage
@@ -24,13 +26,12 @@ from worker.retrying import culprit, retrying
 from worker.stream.errors import BatchLostError, RecordTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from tenacity import AsyncRetrying
 
+    from worker.intake import Taken
     from worker.ledger.ledger import Ledger
     from worker.ledger.transaction import BatchTransaction
-    from worker.ledger.values import Applied, Arrival, Refusal
+    from worker.ledger.values import Applied
     from worker.ops.health import Health
     from worker.ops.metrics import Metrics
     from worker.settings import Settings
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 _QUIET_TRIES = 5
 _TWIN_FENCES, _TWIN_WINDOW_S = 3, 120.0  # so often fenced within so many seconds
-_SLICE = 50  # records decoded before the loop may turn
 _CAREFUL_RECORDS = 100  # in a batch in which a row that Postgres refuses is searched for
 
 
@@ -69,6 +69,7 @@ class Pipeline:
         self._metrics = metrics
         self._health = health
         self._translator = Translator(settings, ledger.policies)
+        self._intake = Intake(source, self._translator, metrics, health)
         self._stop = asyncio.Event()
         self._fenced_at: list[float] = []
         self.waits_for: Component | None = None
@@ -81,41 +82,42 @@ class Pipeline:
 
     async def run(self) -> None:
         """Work until `stop` is called. What passes by itself is waited for; anything else is raised."""
-        while not self._stop.is_set():
-            self.waits_for = None
-            try:
-                batch = await self._next_batch()
+        try:
+            while not self._stop.is_set():
                 self.waits_for = None
-                if batch is not None:
-                    with self._metrics.batch(len(batch.records)):
-                        await self._finish(batch)
-            except (BatchLostError, ClaimLostError) as lost:
-                self._drop(lost)
+                try:
+                    taken = await self._next_batch()
+                    self.waits_for = None
+                    if taken is not None:
+                        with self._metrics.batch(len(taken.batch.records)):
+                            await self._finish(taken)
+                except (BatchLostError, ClaimLostError) as lost:
+                    self._drop(lost)
+        finally:
+            await self._intake.close()
 
-    async def _next_batch(self) -> Batch | None:
-        batch = None
+    async def _next_batch(self) -> Taken | None:
+        taken = None
         async for attempt in self._attempts():
-            with attempt, self._metrics.stage(Stage.FETCH):
-                batch = await self._source.next_batch()
+            with attempt:
+                taken = await self._intake.next()
         self._health.progress()
-        return batch
+        return taken
 
-    async def _finish(self, batch: Batch) -> None:
+    async def _finish(self, taken: Taken) -> None:
         """Process a batch until it is committed; give it up only when it is not ours any more, or at a stop."""
         try:
-            await self._settle(batch, careful=False)
+            await self._settle(taken, careful=False)
         except RowRefusedError:
             # In pieces that are committed one by one: many refused rows, each searched for, hold nobody up for long.
-            for piece in batch.pieces(_CAREFUL_RECORDS):
+            for piece in taken.pieces(_CAREFUL_RECORDS):
                 await self._settle(piece, careful=True)
 
-    async def _settle(self, batch: Batch, *, careful: bool) -> None:
-        with self._metrics.stage(Stage.DECODE):
-            arrivals, refusals = await self._decode(batch)
-        async for attempt in self._attempts(batch):
+    async def _settle(self, taken: Taken, *, careful: bool) -> None:
+        async for attempt in self._attempts(taken.batch):
             with attempt:
                 try:
-                    await self._process(batch, arrivals, refusals, careful=careful)
+                    await self._process(taken, careful=careful)
                 except Exception as error:  # a cancelled one is aborted where all is closed, within the time for that
                     await self._publisher.abort()
                     if isinstance(error, RecordTooLargeError):
@@ -124,50 +126,38 @@ class Pipeline:
                         raise RowRefusedError from error
                     raise
 
-    async def _decode(self, batch: Batch) -> tuple[list[Arrival], list[Refusal]]:
-        """Decode in slices, so that heartbeats go out while records that are slow to refuse are refused."""
-        arrivals: list[Arrival] = []
-        refusals: list[Refusal] = []
-        for at in range(0, len(batch.records), _SLICE):
-            some, refused = self._translator.arrivals(batch.records[at : at + _SLICE])
-            arrivals += some
-            refusals += refused
-            self._health.progress()
-            await asyncio.sleep(0)
-        return arrivals, refusals
-
-    async def _process(self, batch: Batch, arrivals: list[Arrival], refusals: list[Refusal], *, careful: bool) -> None:
+    async def _process(self, taken: Taken, *, careful: bool) -> None:
         """Take a batch from events to committed offsets."""
         await self._publisher.start()
         with self._metrics.stage(Stage.TRANSACTION):
-            async with self._ledger.transaction(batch.partitions) as transaction:
+            async with self._ledger.transaction(taken.batch.partitions) as transaction:
                 if careful:  # Postgres refused a row: find it
-                    applied = await transaction.apply(arrivals)
-                    await self._stage(batch, applied, refusals)
+                    applied = await transaction.apply(taken.arrivals)
+                    await self._stage(taken, applied)
                 else:
-                    applied = await transaction.rate(arrivals)
+                    applied = await transaction.rate(taken.arrivals)
                     # Side by side: the rows on their way to Postgres, the changes on theirs to Kafka; then both commit.
-                    await _both(self._write(transaction), self._stage(batch, applied, refusals))
+                    await both(self._write(transaction), self._stage(taken, applied))
                 committing = time.perf_counter()
         self._metrics.took(Stage.COMMIT_DATABASE, time.perf_counter() - committing)
         with self._metrics.stage(Stage.COMMIT_KAFKA):
-            await self._publisher.commit(batch.offsets)
-        self._source.done(batch)
-        self._count(batch, arrivals, applied, refusals)
+            await self._publisher.commit()
+        self._source.done(taken.batch)
+        self._count(taken, applied)
 
     async def _write(self, transaction: BatchTransaction) -> None:
         self._metrics.took(Stage.WRITE, await transaction.write())
 
-    async def _stage(self, batch: Batch, applied: Applied, refusals: list[Refusal]) -> None:
+    async def _stage(self, taken: Taken, applied: Applied) -> None:
         with self._metrics.stage(Stage.ENCODE):
             records = self._translator.outgoing(applied.publications)
-            records += self._translator.dead_letters(refusals + applied.refusals, batch.records)
+            records += self._translator.dead_letters(taken.refusals + applied.refusals, taken.batch.records)
         with self._metrics.stage(Stage.FLUSH):
-            await self._publisher.stage(records)
+            await self._publisher.stage(records, taken.batch.offsets)
 
-    def _count(self, batch: Batch, arrivals: list[Arrival], applied: Applied, refusals: list[Refusal]) -> None:
+    def _count(self, taken: Taken, applied: Applied) -> None:
         metrics = self._metrics
-        refused = Counter(refusal.reason for refusal in refusals + applied.refusals)
+        refused = Counter(refusal.reason for refusal in taken.refusals + applied.refusals)
         metrics.rated(applied.rated)
         for reason, count in applied.unrated.items():
             metrics.unrated(reason, count)
@@ -182,12 +172,12 @@ class Pipeline:
         for stage, seconds in applied.seconds.items():
             metrics.took(Stage(stage), seconds)
         metrics.acknowledged(
-            [event.finished_at for _, (event, *_) in arrivals if isinstance(event, Match)],
-            [record.timestamp for record in batch.records],
+            [event.finished_at for _, (event, *_) in taken.arrivals if isinstance(event, Match)],
+            [record.timestamp for record in taken.batch.records],
             now_s=time.time(),
         )
         self.totals.update(
-            records=len(batch.records),
+            records=len(taken.batch.records),
             batches=1,
             rated=applied.rated,
             unrated=applied.unrated.total(),
@@ -201,7 +191,7 @@ class Pipeline:
         for component in Component:
             if self._health.up(component):
                 _log.info("connected", component=component.value)
-        _log.debug("batch done", records=len(batch.records), rated=applied.rated, dead_letters=dict(refused))
+        _log.debug("batch done", records=len(taken.batch.records), rated=applied.rated, dead_letters=dict(refused))
 
     def _drop(self, lost: BatchLostError | ClaimLostError) -> None:
         """Go on from the committed offsets: the records of the batch come again, to us or to whoever has them now."""
@@ -267,10 +257,3 @@ class Pipeline:
         self.waits_for = component
         self._health.down(component, f"{type(error).__name__}: {error}")
         _log.warning("trying again", component=component.value, kind=kind.value, tries=tries, error=repr(error))
-
-
-async def _both(one: Awaitable[None], other: Awaitable[None]) -> None:
-    """Run two things side by side until both have ended, then raise what went wrong with either."""
-    for result in await asyncio.gather(one, other, return_exceptions=True):
-        if isinstance(result, BaseException):
-            raise result

@@ -117,8 +117,8 @@ class Housekeeper:
             async with asyncio.timeout(self._settings.publish_timeout_s):
                 published = await self._published(self._consumer)
             for number, publications in await self._rounds.unpublished(published or 0):
-                await out.stage(self._translator.outgoing(publications))
-                await out.commit({self._at: number})
+                await out.stage(self._translator.outgoing(publications), {self._at: number})
+                await out.commit()
                 published = number
                 rounds += 1
             await self._renew(out, published)
@@ -128,9 +128,9 @@ class Housekeeper:
                         done = await task.piece(round_, self._clock())
                         number, publications = (0, []) if done is None else await round_.record(task.name, done)
                         if number:
-                            await out.stage(self._translator.outgoing(publications))
+                            await out.stage(self._translator.outgoing(publications), {self._at: number})
                     if number:
-                        await out.commit({self._at: number})
+                        await out.commit()
                         self._count(publications)
                         rounds += 1
                     if done is None:
@@ -156,8 +156,8 @@ class Housekeeper:
         """
         today = self._clock().date()
         if published is not None and self._renewed != today:
-            await out.stage([])
-            await out.commit({self._at: published})
+            await out.stage([], {self._at: published})
+            await out.commit()
         self._renewed = today
 
     def _count(self, publications: Sequence[Publication]) -> None:

@@ -20,11 +20,13 @@ class Batch:
         records: At least one; those of a partition stand together.
         offsets: The offset after the last record, for each partition in the batch: what to commit.
         epoch: The assignment that the records were fetched under.
+        full: Whether the limits of a batch cut it off, so that more records wait.
     """
 
     records: list[ConsumerRecord[bytes, bytes]]
     offsets: Mapping[TopicPartition, int]
     epoch: int
+    full: bool = False
 
     @property
     def partitions(self) -> list[tuple[str, int]]:

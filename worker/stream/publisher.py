@@ -1,7 +1,7 @@
 """Publishing what a batch changed, in two modes of one shape: stage inside the Postgres transaction, commit after it.
 
-exactly-once:  stage = records into a Kafka transaction, flushed;   commit = offsets into it, then end it.
-at-least-once: stage = keep the records;                            commit = publish them, then commit the offsets.
+exactly-once:  stage = records and offsets into a Kafka transaction, flushed;   commit = end it.
+at-least-once: stage = keep them;                                               commit = publish, then commit offsets.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
+from worker.concurrently import both
 from worker.settings import Delivery
 from worker.stream import client
 from worker.stream.errors import FENCED, BatchLostError, StreamAwayError, StreamSetupError, stream_faults
@@ -34,8 +35,12 @@ class Publisher(Protocol):
     async def start(self) -> None:
         """Connect, if that is not done. Raises StreamAwayError where the broker is away."""
 
-    async def stage(self, records: Sequence[Outgoing]) -> None:
-        """Take the records of one batch; nothing is visible to a read_committed reader yet.
+    async def stage(self, records: Sequence[Outgoing], offsets: Mapping[TopicPartition, int]) -> None:
+        """Take the records of one batch and its offsets; nothing is visible to a read_committed reader yet.
+
+        Args:
+            records: What to publish.
+            offsets: Of the next record of each partition.
 
         Raises:
             BatchLostError: Another producer has our transactional id.
@@ -43,8 +48,8 @@ class Publisher(Protocol):
             StreamAwayError: The broker is away; call `abort`, then try the batch again.
         """
 
-    async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Make the staged records visible and the offsets (of the next record of each partition) committed.
+    async def commit(self) -> None:
+        """Make the staged records visible and the offsets committed.
 
         Raises:
             BatchLostError: Fenced, or the outcome is unknown.
@@ -95,8 +100,8 @@ class ExactlyOncePublisher:
             self._producer = await _started(self._settings, self._settings.transactional_id)
             self._open = self._unknown = self._broken = False
 
-    async def stage(self, records: Sequence[Outgoing]) -> None:
-        """Open a transaction and flush the records into it."""
+    async def stage(self, records: Sequence[Outgoing], offsets: Mapping[TopicPartition, int]) -> None:
+        """Open a transaction, flush the records into it and add the offsets, side by side."""
         await self.start()
         assert self._producer is not None  # noqa: S101 - for the type checker: start() just set it
         try:
@@ -104,13 +109,16 @@ class ExactlyOncePublisher:
                 async with asyncio.timeout(self._settings.publish_timeout_s):
                     self._open = self._broken = True
                     await self._producer.begin_transaction()
-                    await send_all(self._producer, records, self.limits)
+                    await both(
+                        send_all(self._producer, records, self.limits),
+                        self._producer.send_offsets_to_transaction(dict(offsets), self._settings.consumer_group),
+                    )
                     self._broken = False
         except StreamAwayError as error:
             raise await self._fenced_or(error) from error
 
-    async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Add the offsets to the transaction and end it."""
+    async def commit(self) -> None:
+        """End the transaction."""
         producer = self._producer
         if producer is None or not self._open:
             raise BatchLostError("fenced", "the transaction of this batch is gone")
@@ -118,7 +126,6 @@ class ExactlyOncePublisher:
         try:
             with stream_faults():
                 async with asyncio.timeout(self._settings.publish_timeout_s):
-                    await producer.send_offsets_to_transaction(dict(offsets), self._settings.consumer_group)
                     await producer.commit_transaction()
         except StreamAwayError as error:
             await self._discard()
@@ -181,6 +188,7 @@ class AtLeastOncePublisher:
         self._consumer = consumer
         self._producer: AIOKafkaProducer | None = None
         self._staged: Sequence[Outgoing] = ()
+        self._offsets: Mapping[TopicPartition, int] = {}
 
     @property
     def settled(self) -> bool:
@@ -192,11 +200,11 @@ class AtLeastOncePublisher:
         if self._producer is None:
             self._producer = await _started(self._settings, None)
 
-    async def stage(self, records: Sequence[Outgoing]) -> None:
-        """Keep the records for the commit."""
-        self._staged = records
+    async def stage(self, records: Sequence[Outgoing], offsets: Mapping[TopicPartition, int]) -> None:
+        """Keep the records and the offsets for the commit."""
+        self._staged, self._offsets = records, offsets
 
-    async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+    async def commit(self) -> None:
         """Publish, wait for all replicas, then commit the offsets."""
         await self.start()
         assert self._producer is not None  # noqa: S101 - for the type checker: start() just set it
@@ -211,7 +219,7 @@ class AtLeastOncePublisher:
         try:
             with stream_faults():
                 async with asyncio.timeout(self._settings.publish_timeout_s):
-                    await self._consumer.commit(dict(offsets))
+                    await self._consumer.commit(dict(self._offsets))
         except StreamAwayError as error:
             # The group moved on, or the broker is away: either way the records come again and are published again,
             # under the same event ids.

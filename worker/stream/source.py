@@ -63,7 +63,10 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         self._prepared_epoch = -1
         self._between = False
         self._piece = _LARGEST_PIECE
-        self._next_offsets: dict[TopicPartition, int] = {}
+        self._handed_out: dict[
+            TopicPartition, int
+        ] = {}  # in batches done or in hand
+        self._done: dict[TopicPartition, int] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self._claiming = asyncio.Lock()
@@ -96,7 +99,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
     def done(self, batch: Batch) -> None:
         """Note that the batch is committed: the next one starts after it."""
         if self.holds(batch):
-            self._next_offsets.update(batch.offsets)
+            self._done.update(batch.offsets)
 
     async def next_batch(self) -> Batch | None:
         """Fetch the next records, or None where none came within the poll's wait.
@@ -112,9 +115,42 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
             return None
         if self._prepared_epoch != self._epoch:
             await self._prepare()
+        batch = await self._read(self._settings.batch_max_wait_ms)
+        if batch is not None:
+            self._idle.clear()
+        return batch
+
+    async def batch_ahead(self) -> Batch | None:
+        """Fetch the records after those of the batch in hand, without waiting for any; None where that can't be now.
+
+        Raises:
+            StreamAwayError: Records can't be had now.
+        """
+        return await self._read(0) if self._ready else None
+
+    def take_up(self, batch: Batch) -> bool:
+        """Begin with a batch that was fetched ahead; False where it holds no more and is dropped.
+
+        The batch before it counts as done (or dropped) when this is called.
+        """
+        self._idle.set()
+        if self._ready and self.holds(batch):
+            self._idle.clear()
+            return True
+        self._metrics.dropped(Dropped.STALE_EPOCH, len(batch.records))
+        self.reset()
+        return False
+
+    @property
+    def _ready(self) -> bool:
+        """Whether the positions are those of the assignment, and no revocation waits for the batch in hand."""
+        return self._prepared_epoch == self._epoch and not self._between
+
+    async def _read(self, timeout_ms: int) -> Batch | None:
+        """Fetch the next records of partitions whose positions are set."""
         epoch = self._epoch
         try:
-            fetched = await self._fetch()
+            fetched, full = await self._fetch(timeout_ms)
         except BaseException:
             self.reset()  # what was taken from other partitions before the fault is not given out again
             raise
@@ -125,7 +161,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         records: list[ConsumerRecord[bytes, bytes]] = []
         offsets: dict[TopicPartition, int] = {}
         for partition, its_records in fetched.items():
-            expected = self._next_offsets.get(partition, 0)
+            expected = self._handed_out.get(partition, 0)
             fresh = [record for record in its_records if record.offset >= expected]
             self._metrics.dropped(Dropped.BELOW_POSITION, len(its_records) - len(fresh))
             if fresh:
@@ -133,8 +169,8 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
                 offsets[partition] = fresh[-1].offset + 1
         if not records:
             return None
-        self._idle.clear()
-        return Batch(records, offsets, epoch)
+        self._handed_out.update(offsets)
+        return Batch(records, offsets, epoch, full)
 
     async def probe(self) -> None:
         """Ask the brokers where our partitions end, and report the lag of each.
@@ -145,7 +181,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         try:
             with stream_faults():
                 async with asyncio.timeout(self._settings.kafka_request_timeout_s):
-                    epoch, offsets = self._epoch, dict(self._next_offsets)
+                    epoch, offsets = self._epoch, dict(self._done)
                     # Without a partition, any answer of the cluster will do.
                     ends = await self.consumer.end_offsets(list(offsets)) if offsets else await self.consumer.topics()
         except (
@@ -162,6 +198,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         """Let the batch in flight be finished, then give the claims up, so that nobody need fence this worker."""
         if not revoked:
             return
+        self._between = True  # nothing new is begun
         try:
             # Half of what the group waits: the rest is for the release and for joining again.
             async with asyncio.timeout(self._settings.revocation_wait_s):
@@ -203,7 +240,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
                     return
                 for partition, offset in offsets.items():
                     self.consumer.seek(partition, offset)
-                self._next_offsets = offsets
+                self._done, self._handed_out = offsets, dict(offsets)
             self._prepared_epoch = epoch
 
     async def _committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
@@ -213,20 +250,19 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         first: dict[TopicPartition, int] = await self.consumer.beginning_offsets(unread) if unread else {}
         return {partition: first[partition] if offset is None else offset for partition, offset in said.items()}
 
-    async def _fetch(self) -> dict[TopicPartition, list[Any]]:
-        """Fetch what is there, up to the limits of a batch."""
+    async def _fetch(self, timeout_ms: int) -> tuple[dict[TopicPartition, list[Any]], bool]:
+        """Fetch what is there, up to the limits of a batch, and tell whether those cut it off."""
         try:
-            return await self._fetch_in_pieces()
+            return await self._fetch_in_pieces(timeout_ms)
         except UnicodeDecodeError as error:
             _log.warning("a record has a header name that isn't UTF-8; such names are read as they are", why=str(error))
             be_lenient()
             self.reset()  # what was taken from other partitions before it comes again
-            return {}
+            return {}, False
 
-    async def _fetch_in_pieces(self) -> dict[TopicPartition, list[Any]]:
+    async def _fetch_in_pieces(self, timeout_ms: int) -> tuple[dict[TopicPartition, list[Any]], bool]:
         """Fetch a batch piece by piece, so that large records, which may have come compressed, don't pile up."""
         fetched: dict[TopicPartition, list[Any]] = {}
-        timeout_ms = self._settings.batch_max_wait_ms
         count = size = 0
         while count < self._settings.batch_max_records and size < self._settings.batch_max_bytes:
             asked = min(self._piece, self._settings.batch_max_records - count)
@@ -240,15 +276,16 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
             count, size = count + piece_count, size + piece_size
             self._piece = _next_piece(self._piece, piece_size, self._settings.batch_max_bytes)
             if piece_count < asked:
-                break  # that was all that is here
+                return fetched, False  # that was all that is here
             timeout_ms = 0
-        return fetched
+        return fetched, True
 
     def _forget(self) -> None:
         """Forget an assignment: what was fetched under it is dropped."""
         self._between = True
         self._epoch += 1
-        self._next_offsets.clear()
+        self._done.clear()
+        self._handed_out.clear()
         self._metrics.held(())
 
 
