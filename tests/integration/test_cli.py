@@ -78,10 +78,12 @@ async def test_topics(blank_settings: Settings) -> None:
 
 
 async def test_topics_that_the_broker_refuses(blank_settings: Settings) -> None:
-    """More replicas than brokers is something to mend, in the broker's words."""
+    """More replicas than brokers is something to mend, in the broker's words and with the option to mend it by."""
     ended = await cli(blank_settings, "topics", "--create", "--replicas", 3)
     assert ended.code == 78
     assert "can't be created" in ended.err
+    assert "--replicas 1" in ended.err
+    assert "Error" not in ended.err
 
 
 @pytest.mark.parametrize("command", ["check", "migrate", "leaderboard yi", "demo"])
@@ -153,6 +155,8 @@ async def test_missing_topics(blank_settings: Settings) -> None:
     assert ended.code == 78
     assert blank_settings.match_topic in ended.err
     assert "rating-worker topics --create" in ended.err
+    for field in ("MATCH", "VERDICT", "TOURNAMENT", "RATING", "NOTICE", "DEAD_LETTER"):
+        assert f"RATING_{field}_TOPIC" in ended.err
     sent = await cli(blank_settings, "produce", stdin=encode_match(stream(1, players=2, seed=1)[0]))
     assert sent.code == 78
     assert f"has no topic {blank_settings.match_topic}" in sent.err

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import CoordinatorNotAvailableError, KafkaError
 
 from worker.cli.finding import Finding
 from worker.cli.reaching import away, described
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 _AWAY: tuple[type[Exception], ...] = (KafkaError, StreamAwayError, OSError, TimeoutError)
-_TRANSACTIONS = "transactions"
+_GROUPS, _TRANSACTIONS = "consumer groups", "transactions"
 _HEADERS_BYTES = 16 * 1024
 """Room for the headers that a dead letter gets on top of the record: ten, the longest of some 4,000 bytes."""
 
@@ -53,13 +54,14 @@ async def check_kafka(settings: Settings) -> list[Finding]:
             found.append(Finding.ok(f"topic {name}", f"partitions: {fact.partitions}, replicas: {fact.replicas}"))
     found += _sizes(settings, facts)
     found += _cleanup(settings, facts)
+    found.append(await _groups(settings))
     if settings.delivery is Delivery.EXACTLY_ONCE:
         found.append(await _transactions(settings))
     return found
 
 
 def _without_brokers(settings: Settings, detail: str, mend: str) -> list[Finding]:
-    rest = (Finding.unknown(name, "Kafka comes first") for name in (*wanted(settings), _TRANSACTIONS))
+    rest = (Finding.unknown(name, "Kafka comes first") for name in (*wanted(settings), _GROUPS, _TRANSACTIONS))
     return [Finding.wrong("Kafka", detail, mend), *rest]
 
 
@@ -103,9 +105,26 @@ def _cleanup(settings: Settings, facts: dict[str, TopicFact]) -> Iterator[Findin
             )
 
 
+async def _groups(settings: Settings) -> Finding:
+    """Ask who coordinates each group, which the broker tells to those alone who may describe it."""
+    names = [settings.consumer_group, f"{settings.consumer_group}.housekeeping"]
+    try:
+        async with asyncio.timeout(settings.kafka_request_timeout_s), client.administering(settings) as admin:
+            for name in names:
+                with suppress(CoordinatorNotAvailableError):  # of a broker that no group has used yet
+                    await admin.find_coordinator(name)
+    except _AWAY as error:
+        return Finding.unknown(_GROUPS, described(error))
+    except StreamSetupError as error:
+        detail = f"{', '.join(names)} can't be used: {described(error)}"
+        return Finding.wrong(_GROUPS, detail, f"allow this user to read the groups {' and '.join(names)}")
+    return Finding.ok(_GROUPS, ", ".join(names))
+
+
 async def _transactions(settings: Settings) -> Finding:
     """Start a producer under an id of its own, as a worker does under its own; it writes nothing."""
-    scratch = f"{settings.consumer_group}.check"
+    group = settings.consumer_group
+    scratch = f"{group}.check"
     producer = client.producer(settings, scratch)
     try:
         async with asyncio.timeout(settings.publish_timeout_s):
@@ -114,9 +133,10 @@ async def _transactions(settings: Settings) -> Finding:
         return Finding.wrong(
             _TRANSACTIONS,
             f"a producer with the transactional id {scratch} can't be started: {described(error)}",
-            f"allow the ids {settings.consumer_group}.* to this user, keep RATING_TRANSACTION_TIMEOUT_MS below the "
+            f"allow this user to write by the ids {group}.*, keep RATING_TRANSACTION_TIMEOUT_MS below the "
             "broker's transaction.max.timeout.ms, or set RATING_DELIVERY=at-least-once",
         )
     finally:
         await client.discard(producer)
-    return Finding.ok(_TRANSACTIONS, f"ids {settings.consumer_group}.* can be used")
+    ids = (f"{group}.INSTANCE", f"{group}.housekeeping.INSTANCE.housekeeping", f"{group}.dead-letters", scratch)
+    return Finding.ok(_TRANSACTIONS, f"can be used; the ids begin with {group}. and are {', '.join(ids)}")

@@ -63,9 +63,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         self._prepared_epoch = -1
         self._between = False
         self._piece = _LARGEST_PIECE
-        self._handed_out: dict[
-            TopicPartition, int
-        ] = {}  # in batches done or in hand
+        self._handed_out: dict[TopicPartition, int] = {}  # in batches done or in hand
         self._done: dict[TopicPartition, int] = {}
         self._idle = asyncio.Event()
         self._idle.set()
