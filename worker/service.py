@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from worker import __version__
 from worker.housekeeping.housekeeper import Housekeeper
 from worker.housekeeping.integrity import Integrity
+from worker.housekeeping.sanity import Audit, Figures
 from worker.housekeeping.tasks import Inactivity, TellPolicies
 from worker.ledger.errors import LedgerSetupError
 from worker.ledger.ledger import Ledger
@@ -181,7 +182,13 @@ class Worker:
             self._settings,
             ledger,
             Translator(self._settings, policies),
-            [TellPolicies(policies), Inactivity(policies), Integrity(policies)],
+            [
+                TellPolicies(policies),
+                Inactivity(policies),
+                Integrity(policies),
+                Audit(self.metrics.housekeeping),
+                Figures(self.metrics.housekeeping, self._settings.housekeeping_interval_s),
+            ],
             self.metrics,
         )
         watch = asyncio.create_task(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from tests.observability.vocabulary import DEPLOY, RULES, faults, known, rules
 from tests.support.prometheus import promtool
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TESTS = sorted((DEPLOY / "prometheus" / "tests").glob("*.yml"))
 ALERTS = [rule for rule in rules() if rule.alert]
