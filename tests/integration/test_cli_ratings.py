@@ -53,6 +53,18 @@ async def test_produce(ready: Settings) -> None:
     assert {record.header("ce_id") for record in records} == {match.match_id for match in matches}
 
 
+async def test_produce_finds_conflicts_within_a_file(ready: Settings) -> None:
+    """A match that comes again with other content is refused before it is sent; the same once more is sent."""
+    one = MATCHES[0]
+    other = one._replace(sides=(one.sides[0]._replace(score=1.0), one.sides[1]._replace(score=0.0)))
+    other = other if other != one else one._replace(verified=not one.verified)
+    given = b"\n".join(map(encode_match, (one, one, other)))
+    sent = await cli(ready, "produce", stdin=given)
+    assert sent.code == 65
+    assert f"line 3: refused, conflict: match '{one.match_id}' came in line 1 with other content" in sent.err
+    assert [record.value for record in await read_all(ready, ready.match_topic)] == [encode_match(one)] * 2
+
+
 async def rate_all(settings: Settings) -> None:
     """Produce the matches and let a worker rate them."""
     assert (await cli(settings, "produce", stdin=b"\n".join(map(encode_match, MATCHES)))).code == 0

@@ -12,8 +12,11 @@ from typing import IO, TYPE_CHECKING, TypeVar
 
 from worker.cli.exits import CommandError, Exit
 from worker.cli.output import progress, say
+from worker.cli.refusals import at_length
 from worker.events import MATCH_FINISHED, BadEventError, Decoded, Reject, decode
+from worker.events.names import NAMES
 from worker.rating.errors import UnknownPoolError
+from worker.rating.model import Match
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)  # whether a pool has a policy does not depend on the time
 _AHEAD = 4  # chunks that are read before they are taken
+_REMEMBERED = 1_000_000
 _EVERY = 512  # lines between two steps of the bar
 
 
@@ -55,16 +59,19 @@ class Decoder:
         """Decode one line: an event of any kind; without a type it is taken for a match.
 
         Raises:
-            BadEventError: The worker would dead-letter it, for the same reason.
+            BadEventError: The worker would dead-letter it, for the same reason; said at more length.
         """
-        decoded = decode(
-            line.value,
-            (),
-            now=datetime.now(UTC),
-            max_bytes=self._max_bytes,
-            max_ahead=self._max_ahead,
-            default_type=MATCH_FINISHED,
-        )
+        try:
+            decoded = decode(
+                line.value,
+                (),
+                now=datetime.now(UTC),
+                max_bytes=self._max_bytes,
+                max_ahead=self._max_ahead,
+                default_type=MATCH_FINISHED,
+            )
+        except BadEventError as bad:
+            raise at_length(line.value, bad) from None
         pool = getattr(decoded.event, "pool", None)  # a sanction's may be every pool
         if pool is not None:
             try:
@@ -72,6 +79,31 @@ class Decoder:
             except UnknownPoolError as error:
                 raise BadEventError(Reject.UNKNOWN_POOL, str(error)) from None
         return decoded
+
+
+class Seen:
+    """Remembers the events of the last million lines, to tell those that come again."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[type, str], tuple[int, bytes]] = {}
+
+    def before(self, line: Line, decoded: Decoded) -> int | None:
+        """Give the number of the line in which the same event came, None for a new one.
+
+        Raises:
+            BadEventError: One with this id came, and with other content.
+        """
+        key = (type(decoded.event), decoded.id)
+        number, digest = self._first.setdefault(key, (line.number, decoded.digest))
+        if number == line.number:
+            if len(self._first) > _REMEMBERED:
+                del self._first[next(iter(self._first))]
+            return None
+        if digest != decoded.digest:
+            what = "match" if isinstance(decoded.event, Match) else NAMES[type(decoded.event)]
+            detail = f"{what} {decoded.id!r} came in line {number} with other content; the first one counts"
+            raise BadEventError(Reject.CONFLICT, detail)
+        return number
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import typer
 from aiokafka.errors import MessageSizeTooLargeError
 
 from worker.cli.exits import CommandError, Exit, command
-from worker.cli.lines import Decoder, Line, in_chunks, open_lines
+from worker.cli.lines import Decoder, Line, Seen, in_chunks, open_lines
 from worker.cli.output import say
 from worker.cli.reaching import reaching_kafka
 from worker.cli.running import policies_of, run
@@ -84,9 +84,11 @@ async def _send(settings: Settings, records: Iterator[Outgoing], topics: list[st
 def _validated(
     lines: Iterator[Line], decoder: Decoder, settings: Settings, topic: str | None, counts: Counter[str]
 ) -> Iterator[Outgoing]:
+    seen = Seen()
     for line in lines:
         try:
             decoded = decoder.decode(line)
+            seen.before(line, decoded)  # the same once more is sent: to send again does no harm
         except BadEventError as bad:
             counts["refused"] += 1
             say(f"line {line.number}: refused, {bad.reason}: {bad.detail}")

@@ -11,10 +11,10 @@ import orjson
 import typer
 
 from worker.cli.exits import CommandError, Exit, command
-from worker.cli.lines import Decoder, Line, open_lines
+from worker.cli.lines import Decoder, Line, Seen, open_lines
 from worker.cli.output import say
 from worker.cli.running import policies_of
-from worker.events import BadEventError, Reject, encode_change
+from worker.events import BadEventError, Decoded, Reject, encode_change
 from worker.events.names import NAMES
 from worker.policies import load_policy_file
 from worker.rating.book import Book
@@ -43,7 +43,7 @@ def rate(
     rate, one that came before, a line that is no match. The last kind is left out and makes the command end with 65.
 
     Without --policy, the pools file decides (RATING_POOLS_FILE, or the one that ships with the worker). Everyone starts
-    without a rating. The ratings of all players, and the id of each match, are kept in memory.
+    without a rating. The ratings of all players, and the ids of the last million matches, are kept in memory.
     """
     settings = load_settings()
     rater = _Rater(settings, _chosen(policy, settings), as_json=as_json)
@@ -64,7 +64,7 @@ class _Rater:
     def __init__(self, settings: Settings, policies: PolicySet, *, as_json: bool) -> None:
         self._decoder = Decoder(settings, policies)
         self._book = Book(policies)
-        self._seen: dict[str, tuple[int, bytes]] = {}
+        self._seen = Seen()
         self._as_json = as_json
         self._out = sys.stdout.buffer
         self.counts: Counter[str] = Counter()
@@ -74,7 +74,7 @@ class _Rater:
         try:
             decoded = self._decoder.decode(line)
             match = decoded.event
-            if isinstance(match, Match) and self._came_before(line, match, decoded.digest):
+            if isinstance(match, Match) and self._came_before(line, decoded):
                 return
         except BadEventError as bad:
             self._note(line, "refused", bad.reason, bad.detail)
@@ -104,16 +104,11 @@ class _Rater:
                 said += f", {counts[kind]} {kind}"
         say(f"{said}.")
 
-    def _came_before(self, line: Line, match: Match, digest: bytes) -> bool:
-        match_id = match.match_id
-        first = self._seen.setdefault(match_id, (line.number, digest))
-        if first[0] == line.number:
-            return False
-        if first[1] != digest:
-            detail = f"match {match_id!r} came in line {first[0]} with other content; a match is rated once"
-            raise BadEventError(Reject.CONFLICT, detail)
-        self._note(line, "duplicate", "resent", f"match {match_id!r} came in line {first[0]} already")
-        return True
+    def _came_before(self, line: Line, decoded: Decoded) -> bool:
+        first = self._seen.before(line, decoded)
+        if first is not None:
+            self._note(line, "duplicate", "resent", f"match {decoded.id!r} came in line {first} already")
+        return first is not None
 
     def _note(self, line: Line, outcome: str, reason: str, detail: str) -> None:
         self.counts[outcome] += 1

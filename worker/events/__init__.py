@@ -37,7 +37,7 @@ from worker.events.names import (
 from worker.events.outgoing import Encoded, encode_change, encode_notice, event_id, notice_id
 from worker.events.reading import Headers
 from worker.events.reject import BadEventError, Reject
-from worker.events.schema import load_schema, schema_folder, validator
+from worker.events.schema import complaints, load_schema, schema_folder, validator
 from worker.events.writing import encode_event, encode_match, event_key, pair_key
 from worker.rating.rounding import display as whole_points
 
@@ -67,6 +67,7 @@ __all__ = [
     "Place",
     "Reject",
     "ReplayMark",
+    "complaints",
     "dead_letter_headers",
     "decode",
     "decode_match",

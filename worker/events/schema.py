@@ -49,35 +49,48 @@ def validator(name: str) -> jsonschema_rs.Validator:
 
 
 def complaint(name: str, document: Any, root: str) -> BadEventError:
-    """Return what is wrong with a document that its schema refuses; slow, so only called after `is_valid`.
+    """Return what is wrong first with a document that its schema refuses; slow, so only called after `is_valid`.
 
     Args:
         name: The schema.
         document: What orjson decoded.
         root: The JSON path of the document in the record: `$`, or `$.data` inside a CloudEvents envelope.
     """
+    errors = _errors(name, document)
+    if not errors:
+        return BadEventError(Reject.SCHEMA, f"{root} is {shown(document)}; it must fit schemas/{name}.json")
+    first = _in_words(errors[0], name, document, root)
+    return first if len(errors) == 1 else BadEventError(first.reason, f"{first.detail} (and {len(errors) - 1} more)")
+
+
+def complaints(name: str, document: Any, root: str) -> list[BadEventError]:
+    """Return all that is wrong with a document, the first of `complaint` first; of a long list only its first items."""
+    return [_in_words(error, name, document, root) for error in _errors(name, document)]
+
+
+def _errors(name: str, document: Any) -> list[jsonschema_rs.ValidationError]:
     # Each error carries a copy of what it is about, so 65 kB of bad players would take a second to list: look at less.
     # Where nothing is wrong with that, the fault lies far down a long list, and its first error is soon found.
     errors = list(validator(name).iter_errors(_small(document))) or _first_error(name, document)
-    if not errors:
-        return BadEventError(Reject.SCHEMA, f"{root} is {shown(document)}; it must fit schemas/{name}.json")
     # A field that is there and wrong says more than one that is missing, and the innermost says most.
-    first = max(errors, key=lambda error: len(error.instance_path))
-    path = list(first.instance_path)
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    if isinstance(first.kind, jsonschema_rs.ValidationErrorKind.Required):
-        path.append(first.kind.property)
+    return sorted(errors, key=lambda error: -len(error.instance_path))
+
+
+def _in_words(error: jsonschema_rs.ValidationError, name: str, document: Any, root: str) -> BadEventError:
+    path = list(error.instance_path)
+    if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Required):
+        path.append(error.kind.property)
         _, allowed = rule(name, path)
-        return BadEventError(Reject.SCHEMA, f"{_path(root, path)} is missing; it must be {allowed}{more}")
+        return BadEventError(Reject.SCHEMA, f"{_path(root, path)} is missing; it must be {allowed}")
     found = document
     for key in path:
         found = found[key]
-    if isinstance(first.kind, jsonschema_rs.ValidationErrorKind.UniqueItems) and (twice := _twice(found)):
+    if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.UniqueItems) and (twice := _twice(found)):
         one, two = (_path(root, [*path, place]) for place in twice)
         item = shown(found[twice[0]])
-        return BadEventError(repeat_reason(path), f"{one} and {two} are both {item}; they must differ{more}")
+        return BadEventError(repeat_reason(path), f"{one} and {two} are both {item}; they must differ")
     reason, allowed = rule(name, path)
-    return BadEventError(reason, f"{_path(root, path)} is {shown(found)}; it must be {allowed}{more}")
+    return BadEventError(reason, f"{_path(root, path)} is {shown(found)}; it must be {allowed}")
 
 
 def _first_error(name: str, document: Any) -> list[jsonschema_rs.ValidationError]:

@@ -275,3 +275,40 @@ def test_a_progress_bar_on_a_terminal(tmp_path: Path, colours: bool) -> None:
     assert b"rating" in shown
     assert b"3 rated (6 changes)." in shown
     assert (re.search(rb"\x1b\[3\d(;5;\d+)?m", shown) is not None) == colours
+
+
+def test_every_fault_of_a_line_is_told(cli: Cli) -> None:
+    """What is wrong with a line is told whole, not only the first of it; a line that is no object has one fault."""
+    bad = {"match_id": "", "pool": "yi", "players": [{"id": "a", "score": 2}, {"id": "b", "score": 0}]}
+    ended = cli("rate", stdin=text([json.dumps(bad), "[1]"]))
+    first, second, _ = ended.err.splitlines()
+    assert first.startswith("line 1: refused, bad-scores: $.players[0].score is 2; it must be")
+    for field in ("$.match_id", "$.finished_at is missing"):
+        assert field in first
+    assert "more)" not in first
+    assert second == "line 2: refused, schema: $ is [1]; it must be a JSON object"
+
+
+EXAMPLES = ROOT / "schemas" / "examples"
+
+
+@pytest.mark.parametrize("name", ["match-voided", "player-sanctioned", "sanction-lifted", "entries-closed"])
+def test_an_event_without_its_type(cli: Cli, name: str) -> None:
+    """An event that is no match and does not say what it is, or misspells it, is told what its type would be."""
+    [document, *_] = (json.loads(file.read_text()) for file in sorted((EXAMPLES / name / "valid").iterdir()))
+    for found in ({}, {"type": f"{name}s"}):
+        ended = cli("rate", stdin=text([json.dumps({**document, **found})]))
+        assert ended.code == 65
+        assert f'"type": "{name}"' in ended.err
+        assert ("there is no field type" if not found else f'$.type is "{name}s"') in ended.err
+
+
+def test_a_type_that_is_none(cli: Cli) -> None:
+    """A broken line with a type that no event has was taken for a match: it says so and names the types there are."""
+    ended = cli("rate", stdin=text([json.dumps({"type": "match-voidd", "match_id": "m"})]))
+    assert (
+        '$.type is "match-voidd", which is no event, so it was taken for a match; events are match-voided' in ended.err
+    )
+    assert (
+        "$.type" not in cli("rate", stdin=text([json.dumps({"type": "ladder", **json.loads(line(0, "a", "b"))})])).err
+    )
