@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev test soak lint format bench lock clean
+.PHONY: help install demo dev test check-deploy soak lint format bench lock clean
 
 help: ## Show the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 install: $(INSTALLED) ## Install the worker and its tools into .venv, every package checked against its hash
 
@@ -28,6 +28,11 @@ dev: $(INSTALLED) ## Keep the stack and a worker up under steady traffic, until 
 
 test: $(INSTALLED) ## Run every test, on real services
 	$(BIN)/python -m pytest
+
+check-deploy: $(INSTALLED) ## Run the image's steps, render the chart, hold both and compose against their schemas (needs Go)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/lock/deploy.txt
+	$(BIN)/python -m deploy.check.tools
+	$(BIN)/python -m pytest deploy/check
 
 soak: $(INSTALLED) ## Kill, freeze and cut everything for half an hour under load, then check what came of it
 	$(BIN)/python -m tests.faults.soak
