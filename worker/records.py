@@ -52,22 +52,24 @@ class Translator:
         now = datetime.now(UTC)
         arrivals: list[Arrival] = []
         refusals: list[Refusal] = []
-        default_types = {self._settings.match_topic: MATCH_FINISHED}
-        sizes = {self._settings.tournament_topic: max(self._settings.max_event_bytes, _LARGEST_LIST)}
+        default_type = {self._settings.match_topic: MATCH_FINISHED}.get
+        max_bytes = {self._settings.tournament_topic: max(self._settings.max_event_bytes, _LARGEST_LIST)}.get
+        usual, max_ahead, versions = self._settings.max_event_bytes, self._max_ahead, self._policies.versions
         for record in records:
-            origin = Origin(record.topic, record.partition, record.offset)
+            topic = record.topic
+            origin = Origin(topic, record.partition, record.offset)
             try:
                 decoded = decode(
                     record.value,
                     record.headers,
                     now=now,
-                    max_bytes=sizes.get(record.topic, self._settings.max_event_bytes),
-                    max_ahead=self._max_ahead,
-                    default_type=default_types.get(record.topic),
+                    max_bytes=max_bytes(topic, usual),
+                    max_ahead=max_ahead,
+                    default_type=default_type(topic),
                 )
                 pool = getattr(decoded.event, "pool", None)
                 if pool is not None:
-                    self._policies.versions(pool)
+                    versions(pool)
                 arrivals.append(Arrival(origin, decoded))
             except BadEventError as bad:
                 refusals.append(Refusal(origin, bad.reason, bad.detail))
@@ -77,14 +79,13 @@ class Translator:
 
     def outgoing(self, publications: Iterable[Publication]) -> list[Outgoing]:
         """Encode changes for the rating topic and notices for theirs."""
-        records: list[Outgoing] = []
-        for what, traceparent in publications:
-            if isinstance(what, Change):
-                topic, encoded = self._settings.rating_topic, encode_change(what, traceparent=traceparent)
-            else:
-                topic, encoded = self._settings.notice_topic, encode_notice(what, traceparent=traceparent)
-            records.append(Outgoing(topic, encoded.key, encoded.value, encoded.headers))
-        return records
+        changes, notices = self._settings.rating_topic, self._settings.notice_topic
+        return [
+            Outgoing(changes, *encode_change(what, traceparent=traceparent))
+            if isinstance(what, Change)
+            else Outgoing(notices, *encode_notice(what, traceparent=traceparent))
+            for what, traceparent in publications
+        ]
 
     def leave_out_from(self, size: int) -> None:
         """Leave values of this size and above, in bytes, out of dead letters: the topic turned out not to take one."""

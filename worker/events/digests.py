@@ -17,6 +17,7 @@ from worker.rating.model import (
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SCORES = {score: str(score) for score in (0.0, 0.5, 1.0)}  # looked up: writing a float takes as long as all the rest
 
 
 _PREFIXES: dict[type, str] = {
@@ -74,13 +75,14 @@ def match_digest(match: Match) -> bytes:
     microsecond, the players in order of id. White space, the order of keys and players, unknown fields and the offset
     of the time make no difference. Digests are stored: a field that is added later must change nothing when absent.
     """
-    one, two = match.sides
+    match_id, pool, finished_at, (one, two), match_type, tournament_id, verified = match
     if two.id < one.id:
         one, two = two, one
     text = (
-        f"match-finished\0{match.match_id}\0{match.pool}\0{_instant(match.finished_at)}"
-        f"\0{one.id}\0{one.score}\0{one.birth_year or ''}\0{two.id}\0{two.score}\0{two.birth_year or ''}"
-        f"\0{match.match_type}\0{match.tournament_id or ''}\0{match.verified}"
+        f"match-finished\0{match_id}\0{pool}\0{_instant(finished_at)}"
+        f"\0{one.id}\0{_SCORES[one.score]}\0{one.birth_year or ''}"
+        f"\0{two.id}\0{_SCORES[two.score]}\0{two.birth_year or ''}"
+        f"\0{match_type}\0{tournament_id or ''}\0{verified}"
     )
     return blake2b(text.encode(), digest_size=16).digest()
 

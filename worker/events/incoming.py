@@ -48,6 +48,7 @@ _BUILDERS: dict[str, Callable[[dict[str, Any], str, Clock], Event]] = {
     ENTRIES_CLOSED: build_closed,
     TOURNAMENT_FINISHED: build_finished,
 }
+_KINDS = {ce_type: (name_of(ce_type), build) for ce_type, build in _BUILDERS.items()}
 _TYPES = {name_of(ce_type): ce_type for ce_type in INCOMING}
 _NAMES = ", ".join(_TYPES)
 
@@ -111,15 +112,15 @@ def decode(
     document, ce_type, root, traceparent = read(value, headers, max_bytes)
     if ce_type is None:
         ce_type = _named(document, default_type)
-    build = _BUILDERS.get(ce_type)
-    if build is None:
+    known = _KINDS.get(ce_type)
+    if known is None:
         left_out = "" if default_type is None else ", or left out"
         raise BadEventError(
             Reject.UNKNOWN_TYPE,
             f"the CloudEvents type is {shown(ce_type)}; it must be org.rating-worker.NAME.v1{left_out}, "
             f"where NAME is one of {_NAMES}",
         )
-    schema = name_of(ce_type)
+    schema, build = known
     if not validator(schema).is_valid(document):
         raise complaint(schema, document, root)
     event = build(document, root, Clock(now, max_ahead))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SQL = sql.load("connections.sql")
 _CLOSE_TIMEOUT_S = 5.0
+_QUERIES = 10_000_000  # then a new connection, lest a backend's memory grow for ever; a day's at 100 batches a second
 _READS_ONLY = "the server takes no writes: it is a standby, or default_transaction_read_only is on"
 
 
@@ -133,6 +134,11 @@ async def open_pool(settings: Settings) -> asyncpg.Pool[Any]:
             # A little above the server's own limit, which says more when it acts.
             command_timeout=settings.statement_timeout_ms / 1000 + 5,
             init=_set_codecs,
+            # A connection is given back as it was taken, so asyncpg need not ask Postgres to make it so, in the middle
+            # of each batch; and it stays, with its prepared statements.
+            reset=_as_it_is,
+            max_queries=_QUERIES,
+            max_cached_statement_lifetime=0,
             server_settings={
                 "application_name": f"rating-worker {settings.instance_id}"[:63],
                 "statement_timeout": str(settings.statement_timeout_ms),
@@ -165,6 +171,10 @@ async def check_schema(connection: asyncpg.Connection[Any] | asyncpg.pool.PoolCo
             f"the database is not migrated: its schema is {current or 'empty'}, this worker needs {expected}. "
             "Run `rating-worker migrate` with a role that may create tables, then start the worker again."
         )
+
+
+async def _as_it_is(_connection: asyncpg.Connection[Any]) -> None:
+    """Leave a connection as a batch leaves it: no session settings, no session locks, no cursors."""
 
 
 async def _set_codecs(connection: asyncpg.Connection[Any]) -> None:

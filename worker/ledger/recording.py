@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from worker.events import Reject
@@ -125,15 +124,17 @@ class Recorder:
             self._rows.matches.append(self._match_row(arrival, match, {}, {}, outcome))
             return
         self._applied.rated += 1
+        traceparent = arrival.event.traceparent
         versions: dict[str, int] = {}
-        steps: Counter[str] = Counter()
+        steps: dict[str, int] = {}
         for change in outcome.changes:
             if change.reason is Reason.MATCH:
                 versions[change.player_id] = change.version
             elif change.reason is Reason.INACTIVITY:
-                steps[change.player_id] += 1
-            self._enter(change, arrival.event.traceparent)
-        self._notify(outcome.notices, arrival)
+                steps[change.player_id] = steps.get(change.player_id, 0) + 1
+            self._enter(change, traceparent)
+        if outcome.notices:
+            self._notify(outcome.notices, arrival)
         self._rows.matches.append(self._match_row(arrival, match, versions, steps, None))
 
     def _record_void(self, arrival: Arrival, void: Void) -> None:
@@ -227,9 +228,9 @@ class Recorder:
     def _enter(self, change: Change, traceparent: str | None) -> int:
         """Enter a change in the ledger, publish it, and give the rating_id of its player."""
         pool, ids = change.pool, self._loaded.rating_ids
-        rating_id = ids[pool, change.player_id]
-        policy_id = self._references.policy_id(change.policy)
-        self._moved[pool, change.player_id] = self._references.policy(policy_id)
+        player = pool, change.player_id
+        rating_id = ids[player]
+        policy_id, self._moved[player] = self._references.registered(change.policy)
         self._applied.publications.append(Publication(change, traceparent))
         opponent = None if change.opponent_id is None else ids[pool, change.opponent_id]
         self._rows.ledger.append(LedgerRow.of(change, rating_id, opponent, policy_id))
@@ -288,5 +289,7 @@ def in_id_order(match: Match) -> tuple[Side, Side]:
 
 
 def _attributes(lo: Side, hi: Side) -> dict[str, int] | None:
+    if lo.birth_year is None and hi.birth_year is None:
+        return None
     given = {"lo_birth_year": lo.birth_year, "hi_birth_year": hi.birth_year}
-    return {name: year for name, year in given.items() if year is not None} or None
+    return {name: year for name, year in given.items() if year is not None}

@@ -74,7 +74,7 @@ class Round:
             policy = policies.at(pool, done.at)
             rows.moved_ratings.append(RatingRow.of(rating_id, pool_ids[pool], player, state, policy))
         for change in done.changes:
-            policy_id = references.policy_id(change.policy)
+            policy_id, _ = references.registered(change.policy)
             rows.ledger.append(LedgerRow.of(change, ids[change.pool, change.player_id], None, policy_id))
         await write(self.connection, rows)
         told = await add_notices(self.connection, [NoticeRow.of(notice, None, None) for notice in done.notices])

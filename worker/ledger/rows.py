@@ -107,7 +107,7 @@ class LedgerRow(NamedTuple):
     k_rule: str | None
     weight: float
     factors: list[list[Any]] | None
-    adjusted: list[str] | None
+    adjusted: Sequence[str] | None
     games: int
     policy_id: int
     occurred_at: datetime
@@ -131,8 +131,8 @@ class LedgerRow(NamedTuple):
             change.k,
             change.k_rule,
             change.weight,
-            [[factor.name, factor.value, factor.why] for factor in change.factors] or None,
-            list(change.adjusted) or None,
+            [[factor.name, factor.value, factor.why] for factor in change.factors] if change.factors else None,
+            change.adjusted or None,
             change.games,
             policy_id,
             change.occurred_at,

@@ -17,8 +17,11 @@ def pair_of(pool: str, a: str, b: str) -> tuple[str, str, str]:
 def count_times(times: list[datetime], finished_at: datetime, window: timedelta) -> int:
     """Count the times f, sorted, with f <= finished_at and finished_at - f < window."""
     until = bisect_right(times, finished_at)
-    # Differences, not finished_at - window, which does not exist for the first hours of year 1.
-    return until - bisect_right(times, -window, hi=until, key=lambda time: time - finished_at)
+    try:
+        since = finished_at - window
+    except OverflowError:  # in the first hours of year 1
+        return until
+    return until - bisect_right(times, since, hi=until)
 
 
 def forget_time(times: list[datetime], finished_at: datetime) -> None:

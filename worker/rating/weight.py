@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field
@@ -12,7 +12,7 @@ from worker.rating.model import Factor
 from worker.rating.rule import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 MATCH_TYPES = ("ranked", "casual", "tournament")  # those that events know
 
@@ -26,6 +26,7 @@ def _check_match_type(value: str) -> str:
 MatchType = Annotated[str, AfterValidator(_check_match_type)]
 """A match type in a policy, which must not be misspelt: a weight for a name that no event has would never act."""
 
+KNOWN_GAMES = 1024  # a pair may play any number of games, so what is remembered of them is bounded
 LONGEST_WINDOW_HOURS = 24 * 366
 FULL = 1.0
 
@@ -57,6 +58,19 @@ class RepeatPair(Rule):
         excess = earlier_games + 1 - self.full_weight_games
         return FULL if excess <= 0 else max(self.minimum, self.factor**excess)
 
+    @cached_property
+    def game(self) -> Callable[[int], Factor | None]:
+        """What tells the factor of the pair's n-th game in the window, None where it is 1; made once for each n."""
+
+        @lru_cache(KNOWN_GAMES)
+        def factor(number: int) -> Factor | None:
+            weight = self.weight(number - 1)
+            if weight == FULL:
+                return None
+            return Factor("repeat-pair", weight, f"game {number} of this pair in {self.window_hours:g} h")
+
+        return factor
+
 
 class Weight(NamedTuple):
     """A match's weight and those of its factors that are not 1."""
@@ -79,14 +93,9 @@ def weigh(
         earlier_games: How many rated matches of the pair precede this one in the window.
         repeat_pair: The decay, None for no decay.
     """
-    by_repeat = FULL if repeat_pair is None else repeat_pair.weight(earlier_games)
+    repeat = None if repeat_pair is None else repeat_pair.game(earlier_games + 1)
     by_type = match_types.get(match_type, FULL)
-    if by_repeat == by_type == FULL:
-        return UNWEIGHTED
-    factors = []
-    if repeat_pair is not None and by_repeat != FULL:
-        why = f"game {earlier_games + 1} of this pair in {repeat_pair.window_hours:g} h"
-        factors.append(Factor("repeat-pair", by_repeat, why))
-    if by_type != FULL:
-        factors.append(Factor("match-type", by_type, f"{match_type} match"))
-    return Weight(by_repeat * by_type, tuple(factors))
+    if by_type == FULL:
+        return UNWEIGHTED if repeat is None else Weight(repeat.value, (repeat,))
+    of_type = Factor("match-type", by_type, f"{match_type} match")
+    return Weight(by_type, (of_type,)) if repeat is None else Weight(repeat.value * by_type, (repeat, of_type))
