@@ -48,6 +48,7 @@ _COMMANDS = {
     "integrity": _Where(_RULES, "integrity", "integrity"),
     "rate": _Where(_TRY, "rate", "rate"),
     "produce": _Where(_TRY, "produce", "produce"),
+    "generate": _Where(_TRY, "generate", "generate"),
     "demo": _Where(_TRY, "demo", "demo"),
     "dev": _Where(_TRY, "dev", "dev"),
 }

@@ -4,8 +4,6 @@
 
 import asyncio
 import signal
-from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -16,12 +14,10 @@ from worker.cli.reaching import reaching_kafka
 from worker.cli.running import run
 from worker.cli.sending import Sender
 from worker.cli.session import make_ready, new_run, only_here, working
-from worker.generator import World, repeated, spoilt
+from worker.cli.traffic import send_traffic
+from worker.generator import World
 from worker.service import Worker
 from worker.settings import Settings, load_settings
-
-_STEP_S = 0.1
-_REPEATED_EVERY, _BAD_EVERY = 200, 250
 
 
 @command
@@ -53,29 +49,9 @@ async def _serve(settings: Settings, world: World, rate: float, partitions: int)
             say(f"  export RATING_KAFKA_BOOTSTRAP={settings.kafka_bootstrap}")
             say(f"  export RATING_DATABASE_URL={settings.database_url}")
             say("  rating-worker leaderboard yi; rating-worker player amina-01")
-            await _traffic(world, sender, worker, rate, stop)
+            with status() as show:
+                await send_traffic(world, sender, rate, stop, lambda: show(f"{sender.sent} sent, {_totals(worker)}"))
     say(f"Stopped: {_totals(worker)}.")
-
-
-async def _traffic(world: World, sender: Sender, worker: Worker, rate: float, stop: asyncio.Event) -> None:
-    """Send matches at a steady pace, now and then a repeat or a bad record, until asked to stop."""
-    clock = asyncio.get_running_loop().time
-    started, played = clock(), 0
-    with status() as show:
-        while not stop.is_set():
-            due = int((clock() - started) * rate) - played
-            records = [world.record(datetime.now(UTC)) for _ in range(due)]
-            for number, record in enumerate(tuple(records), start=played):
-                if number % _REPEATED_EVERY == 0:
-                    records.append(repeated(record))
-                if number % _BAD_EVERY == 0:
-                    records += spoilt([record], world.run, first=number // _BAD_EVERY)
-            await sender.send_made_up(records)
-            played += due
-            show(f"{sender.sent} sent, {_totals(worker)}")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_STEP_S):
-                    await stop.wait()
 
 
 def _totals(worker: Worker) -> str:

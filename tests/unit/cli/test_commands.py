@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 COMMANDS = (
     *("run", "dead-letters", "migrate", "topics", "check", "settings", "leaderboard", "player", "explain", "policy"),
     *("sanctions", "integrity", "verify"),
-    *("rate", "produce", "demo", "dev"),
+    *("rate", "produce", "generate", "demo", "dev"),
 )
 OF_GROUPS = (
     *("policy list", "policy show", "policy diff"),
@@ -169,6 +169,7 @@ UNREACHABLE = {
         (("dead-letters", "show", "match-events.dlq/0/1"), 75),
         (("dead-letters", "replay", "--yes"), 75),
         (("produce",), 75),
+        (("generate",), 75),
         (("demo",), 75),
         (("dev",), 75),
     ],
