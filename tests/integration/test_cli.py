@@ -59,6 +59,7 @@ async def test_migrate_without_the_right_to(blank_settings: Settings) -> None:
     ended = await cli(blank_settings, "migrate", RATING_DATABASE_URL=url_of(blank_settings, login=role(blank_settings)))
     assert ended.code == 78
     assert "permission denied" in ended.err
+    assert f"refuses role {role(blank_settings)}" in ended.err
 
 
 async def test_topics(blank_settings: Settings) -> None:

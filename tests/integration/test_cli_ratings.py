@@ -236,7 +236,7 @@ async def test_what_is_not_there(settings: Settings) -> None:
     assert (player.code, player.err) == (1, "Player ann has no match in pool yi.\n")
     match = await cli(settings, "explain", "m1")
     assert match.code == 1
-    assert settings.dead_letter_topic in match.err
+    assert "`rating-worker dead-letters list --text m1`" in match.err
 
 
 async def test_produce_raw(ready: Settings) -> None:

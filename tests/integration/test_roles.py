@@ -204,3 +204,4 @@ async def test_rights_that_can_not_be_given(shared: Settings) -> None:
     other = await cli(by(shared, WORKER), "migrate", "--grant-reader", READER)
     assert other.code == Exit.CONFIG
     assert "permission denied" in other.err
+    assert f"names the role {WORKER}, and only {OWNER}, who owns the tables" in other.err

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from worker import __version__
 from worker.cli.exits import MEANINGS, writing
+from worker.cli.parameters import in_words
 
 _EXIT_CODES = "\n\n".join(["Exit codes:", *(f"- {code.value}: {meaning}" for code, meaning in MEANINGS.items())])
 _OPTIONS = {"help_option_names": ["-h", "--help"]}
@@ -55,6 +56,13 @@ _COMMANDS = {
 
 
 class _Commands(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = in_words(error)
+            raise
+
     def list_commands(self, _ctx: Any) -> list[str]:
         return list(_COMMANDS)
 

@@ -10,7 +10,7 @@ from worker.cli.dead_letters_advice import advice
 from worker.cli.dead_letters_bytes import bytes_json, shown_bytes
 from worker.cli.dead_letters_replay import Left
 from worker.cli.dead_letters_show import failure_json
-from worker.cli.output import cell, sentence, table
+from worker.cli.output import cell, counted, sentence, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ def print_summary(out: Console, summary: Summary) -> None:
     hours = {f"{hour.replace('T', ' ')}h": summary.hours[hour] for hour in sorted(summary.hours)[-_HOURS:]}
     out.print(_counted("failed in the hour (UTC)", hours))
     again = sum(count for attempt, count in summary.attempts.items() if attempt > 1)
-    sentence(out, f"{summary.reasons.total()} letters, {again} of them of records that were sent back before.")
+    sentence(out, f"{counted(summary.reasons.total(), 'letter')}, {again} of records that were sent back before.")
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:

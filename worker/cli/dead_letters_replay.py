@@ -112,7 +112,7 @@ async def replay(settings: Settings, chosen: Filter, terms: Terms) -> Outcome:
     except CommandError as error:
         if resender is None:
             raise
-        text = f"{error} {resender.sent} letters are sent back and marked; a new replay leaves them out."
+        text = f"{error} Sent back and marked so far: {resender.sent}; a new replay leaves these out."
         raise CommandError(text, error.code) from error
     return outcome
 

@@ -2,6 +2,7 @@
 
 # Typer reads the annotations of commands while it runs, so here they are no strings.
 
+import shlex
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -42,7 +43,7 @@ def leaderboard(
     if as_json:
         print_json(render.page_json(pool, page))
     else:
-        render.print_page(console(), pool, page)
+        render.print_page(console(), pool, page, first=after is None)
 
 
 @command
@@ -133,7 +134,7 @@ async def _explain(settings: Settings, match_id: str) -> tuple[reads.MatchRecord
     if record is None:
         raise CommandError(
             f"Match {plain(match_id)} is not recorded. Either it has not arrived yet, or it was refused: "
-            f"then it is in the topic {settings.dead_letter_topic}, with the reason in its headers.",
+            f"`rating-worker dead-letters list --text {shlex.quote(plain(match_id))}` finds it then, and why.",
             Exit.FAILED,
         )
     return record, explain(record)

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from worker.cli.database import postgres
 from worker.cli.exits import CommandError, Exit, command
-from worker.cli.output import say
+from worker.cli.output import plain, say
 from worker.cli.reaching import described, reaching_postgres
 from worker.cli.running import run
 from worker.ledger.migrate import migrate
@@ -20,6 +20,7 @@ from worker.ledger.rights import Kind, grant
 from worker.settings import Settings, load_settings
 
 _BASE, _HEAD = "base", "head"
+_WHO = "select current_user::text, pg_get_userbyid(relowner)::text from pg_class where oid = 'ratings'::regclass"
 
 
 @command
@@ -58,6 +59,7 @@ async def _migrate(
     settings: Settings, revision: str, roles: Mapping[Kind, str], *, allowed_back: bool
 ) -> tuple[str | None, str | None]:
     async with postgres(settings, migrated=False) as connection:  # says what is wrong with the way there
+        ours = await connection.fetchval("select current_user::text")
         try:
             current = await connection.fetchval("select version_num from alembic_version")
         except asyncpg.UndefinedTableError:
@@ -81,8 +83,9 @@ async def _migrate(
         ) from error
     except (asyncpg.PostgresError, DBAPIError) as error:
         raise CommandError(
-            f"Postgres refuses the migration: {_words_of(error)}. Nothing was changed. Use a role that may create "
-            "tables, or mend what Postgres names.",
+            f"Postgres refuses role {plain(ours)} the migration: {_words_of(error)}. Nothing was changed. Name a role "
+            "that may create tables in RATING_DATABASE_URL, such as rating_owner of deploy/roles.sql, or mend what "
+            "Postgres names.",
             Exit.CONFIG,
         ) from error
     for kind, role in roles.items():
@@ -97,18 +100,19 @@ def _words_of(error: Exception) -> str:
 
 
 async def _grant(settings: Settings, role: str, kind: Kind) -> None:
-    try:
-        async with postgres(settings, migrated=False) as connection:
+    async with postgres(settings, migrated=False) as connection:
+        try:
             await grant(connection, role, kind)
-    except asyncpg.UndefinedObjectError as error:
-        raise CommandError(
-            f"The rights were not given: {described(error)}. Create the role (deploy/roles.sql shows how), then do "
-            "this again.",
-            Exit.CONFIG,
-        ) from error
-    except asyncpg.InsufficientPrivilegeError as error:
-        raise CommandError(
-            f"The rights of {role} were not given: {described(error)}. Only the owner of the tables can: name it in "
-            "RATING_DATABASE_URL.",
-            Exit.CONFIG,
-        ) from error
+        except asyncpg.UndefinedObjectError as error:
+            raise CommandError(
+                f"The rights were not given: {described(error)}. Create the role (deploy/roles.sql shows how), then do "
+                "this again.",
+                Exit.CONFIG,
+            ) from error
+        except asyncpg.InsufficientPrivilegeError as error:
+            [(ours, owner)] = await connection.fetch(_WHO)
+            raise CommandError(
+                f"The rights of {plain(role)} were not given: {described(error)}. RATING_DATABASE_URL names the role "
+                f"{plain(ours)}, and only {plain(owner)}, who owns the tables, can give them: name it there.",
+                Exit.CONFIG,
+            ) from error

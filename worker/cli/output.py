@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Task
 
-_WIDE = 200  # for output that no terminal cuts: a pipe or a file gets whole rows
+_WIDE = 10_000  # for output that no terminal cuts: a pipe or a file gets whole rows
 _ASCII = str.maketrans({"−": "-", "–": "-", "×": "x", "“": '"', "”": '"', "’": "'", "…": "...", "→": "->", "•": "*"})
 _STATUS_EVERY_S = 10.0
 _MINUTE, _HOUR = 60, 3_600
@@ -115,6 +115,11 @@ def plain(text: str) -> str:
 def cell(text: object, style: str = "") -> Text:
     """Make a table's cell of text from outside, whose brackets are no markup."""
     return Text(plain(str(text)), style=style)
+
+
+def counted(number: int, one: str, more: str | None = None) -> str:
+    """Give a number of things in words, such as "1 rated game" and "2,000 rated games"."""
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 
 def duration(seconds: float) -> str:

@@ -62,7 +62,7 @@ def produce(
         try:
             run(_send(settings, records, [topic] if topic else settings.input_topics, counts))
         except CommandError as error:
-            raise CommandError(f"{error} {counts['sent']} lines are sent and acknowledged.", error.code) from error
+            raise CommandError(f"{error} Sent and acknowledged so far: {counts['sent']}.", error.code) from error
     say(f"{counts['sent']} sent" + (f", {counts['refused']} refused." if counts["refused"] else "."))
     if counts["refused"]:
         raise typer.Exit(Exit.DATA)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from worker.cli.explanation import RESULTS, number, signed
-from worker.cli.output import cell, plain, sentence, table
+from worker.cli.output import cell, counted, plain, sentence, table
 from worker.events import whole_points
 
 if TYPE_CHECKING:
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from worker.ledger.reads import Page, Standing, Step
+
+_NOBODY_YET = (
+    "nobody is on the leaderboard. Not on it are players with too few rated games (provisional), absent or suspended "
+    "ones; `rating-worker player` shows them."
+)
 
 
 def page_json(pool: str, page: Page) -> dict[str, Any]:
@@ -29,8 +34,8 @@ def page_json(pool: str, page: Page) -> dict[str, Any]:
     return {"pool": pool, "players": players, "after": None if page.after is None else str(page.after)}
 
 
-def print_page(out: Console, pool: str, page: Page) -> None:
-    """Print a leaderboard's page, and how to get the next."""
+def print_page(out: Console, pool: str, page: Page, *, first: bool = True) -> None:
+    """Print a leaderboard's page, the first of it or a later one, and how to get the next."""
     numbers = ("#", "rating", "games", "W/D/L")
     others = (*numbers[2:], "last played")
     shown = table("#", "player", "rating", "title", *others, numbers=numbers, whole=(*numbers, *others), title=pool)
@@ -47,7 +52,7 @@ def print_page(out: Console, pool: str, page: Page) -> None:
     if page.standings:
         out.print(shown)
     else:
-        sentence(out, f"{pool}: nobody (else) is listed; players with few rated games are not, until they have more.")
+        sentence(out, f"{pool}: {_NOBODY_YET if first else 'that was everybody.'}")
     if page.after is not None:
         sentence(out, f"More: --after {page.after}")
 
@@ -66,14 +71,17 @@ def print_player(out: Console, standing: Standing, steps: list[Step]) -> None:
     """Print a player's standing in a pool and the last changes there."""
     one = standing
     state = ", provisional" if one.provisional else ""
-    state += ", inactive" if one.inactive else f", {one.requalify} games to requalify" if one.requalify else ""
+    if one.inactive:
+        state += ", inactive"
+    elif one.requalify:
+        state += f", {counted(one.requalify, 'game')} to requalify"
     out.print(
         Text.assemble(
             (plain(one.player_id), "bold"),
             f" in {plain(one.pool)}: ",
             (str(whole_points(one.rating)), "bold"),
             f", {plain(one.title)}{state}. {one.wins} won, {one.draws} drawn, {one.losses} lost; "
-            f"{one.games} rated games; last played {when(one.last_played_at)}.",
+            f"{counted(one.games, 'rated game')}; last played {when(one.last_played_at)}.",
         ),
         soft_wrap=True,
     )

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from worker.cli.database import postgres
 from worker.cli.exits import CommandError, Exit, command
-from worker.cli.output import console, duration, plain, print_json, progress, sentence, status, table
+from worker.cli.output import console, counted, duration, plain, print_json, progress, sentence, status, table
 from worker.cli.running import run
 from worker.settings import Settings, load_settings
 from worker.verify import Check, Finding, NoSuchPoolError, Progress, Report, verify
@@ -52,7 +52,7 @@ def verify_database(
     if report.findings:
         wrong = [check.name.value for check in report.checks if check.findings]
         raise CommandError(
-            f"{_count(report.findings, 'finding')} in {', '.join(wrong)}: the ledger contradicts its own rules. Keep "
+            f"{counted(report.findings, 'finding')} in {', '.join(wrong)}: the ledger contradicts its own rules. Keep "
             "the database as it is until it is clear how that came about.",
             Exit.DATA,
         )
@@ -93,7 +93,7 @@ def _telling() -> Iterator[Progress]:
 def _print(out: Console, report: Report) -> None:
     shown = table("check", "looked at", "", numbers=("looked at",), whole=("check", "looked at", ""))
     for check in report.checks:
-        state = Text(_count(check.findings, "finding"), "bold red") if check.findings else Text("ok", "green")
+        state = Text(counted(check.findings, "finding"), "bold red") if check.findings else Text("ok", "green")
         shown.add_row(check.name.value, f"{check.looked_at:,}", state)
     out.print(shown)
     for check in report.checks:
@@ -127,13 +127,13 @@ def _where(finding: Finding) -> str:
 
 def _summary(report: Report) -> str:
     read = (
-        f"{_count(report.entries, 'ledger entry', 'ledger entries')}, {_count(report.matches, 'match', 'matches')}, "
-        f"{_count(report.events, 'other event')} and {_count(report.players, 'rating')} in {duration(report.seconds)}"
+        f"{counted(report.entries, 'ledger entry', 'ledger entries')}, {counted(report.matches, 'match', 'matches')}, "
+        f"{counted(report.events, 'other event')} and {counted(report.players, 'rating')} in {duration(report.seconds)}"
     )
     speed = f" ({report.entries / report.seconds:,.0f} entries a second)" if report.entries else ""
     how = "Verified and rated again" if report.not_rebuilt is None else "Verified"
     why = "" if report.not_rebuilt is None else f" Nothing was rated again: {plain(report.not_rebuilt)}."
-    result = "Nothing is wrong" if not report.findings else _count(report.findings, "finding")
+    result = "Nothing is wrong" if not report.findings else counted(report.findings, "finding")
     return f"{how}: {read}{speed}.{why} {result}."
 
 
@@ -158,7 +158,3 @@ def _json(report: Report) -> dict[str, Any]:
             for check in report.checks
         ],
     }
-
-
-def _count(number: int, one: str, more: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else more or one + 's'}"

@@ -95,6 +95,24 @@ def test_a_wrong_command_line(cli: Cli, arguments: tuple[str, ...]) -> None:
     assert "Error" in ended.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("integrity", "a", "--kind", "x"), "'--kind': 'x' is not one of 'farming', 'win-trading'"),
+        (("dead-letters", "list", "--reason", "x"), "'--reason': 'x' is not one of 'tombstone'"),
+        (("leaderboard", "yi", "--limit", "0"), "'--limit': 0 is too small: it must be 1 or more."),
+        (("leaderboard", "yi", "--limit", "10001"), "'--limit': 10001 is too large: it must be 10000 or less."),
+        (("leaderboard", "yi", "--limit", "x"), "'--limit': 'x' is no whole number."),
+        (("demo", "--timeout", "x"), "'x' is no number."),
+    ],
+)
+def test_a_value_that_is_not_allowed(cli: Cli, arguments: tuple[str, ...], words: str) -> None:
+    """What is wrong with a value is told in words, none of them a library's."""
+    ended = cli(*arguments)
+    assert ended.code == 2
+    assert words in " ".join(ended.err.replace("│", " ").split())
+
+
 @pytest.mark.parametrize("cursor", ["x", "", "WzEsMl0", "W10", "eyJhIjoxfQ", "WzEuMCwtMSwwXQ", "bnVsbA"])
 def test_a_cursor_that_no_page_gave(cli: Cli, cursor: str) -> None:
     """A cursor that is none is a mistake on the command line, before anything is connected to."""

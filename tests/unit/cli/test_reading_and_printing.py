@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from worker.cli.lines import in_chunks, open_lines
-from worker.cli.output import _likeness, cell, duration, plain, sentence, table
+from worker.cli.output import _likeness, cell, console, duration, plain, sentence, table
 from worker.cli.render import print_page
 from worker.ledger.reads import TOP, Cursor, Page, Standing
 
@@ -163,6 +163,25 @@ def test_a_leaderboard_fits_into_a_terminal() -> None:
     assert len(rows) == 100
     assert rows[0].split() == ["1", "backgammon-king", "1235", "Seventh", "Grade", "1234", "1000/34/200", "2026-03-01"]
     assert max(map(len, out.getvalue().splitlines())) <= 80
+
+
+@pytest.mark.parametrize(("first", "words"), [(True, "nobody is on the leaderboard"), (False, "that was everybody")])
+def test_an_empty_page(first: bool, words: str) -> None:
+    """An empty leaderboard and a page behind its end are told apart."""
+    out = io.StringIO()
+    print_page(Console(file=out, width=300), "yi", Page([], None), first=first)
+    assert out.getvalue().startswith(f"yi: {words}")
+
+
+def test_a_file_gets_whole_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no terminal cuts it, each row of a table is one line, however long its cells are, so that grep finds it."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    out = console()
+    shown = table("pool", "player", "match")
+    shown.add_row(*("x" * 128 for _ in range(3)))
+    out.print(shown)
+    assert [len(line.split()) for line in out.file.getvalue().splitlines() if "x" in line] == [3]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
