@@ -158,7 +158,7 @@ def _fetch(folder: Path) -> None:
             [package] = Path(scratch).glob("prometheus_*.deb")
             _run("dpkg-deb", "-x", str(package), str(Path(scratch) / "package"), at=Path(scratch))
         except (OSError, subprocess.SubprocessError) as error:
-            said = getattr(error, "stderr", "") or error
+            said = (getattr(error, "stderr", None) or str(error)).strip()
             raise StackError(
                 "there is no Prometheus here: the programs `prometheus` and `promtool` are not on the PATH, and "
                 f"Debian's package could not be fetched: {said}. Install it (apt-get install prometheus)."
