@@ -40,6 +40,7 @@ _FOR_THE_BATCH = 0.7  # of the shutdown timeout; the rest is for saying goodbye
 _LEAST_S = 0.2  # for each step of closing, however late it is
 _GOODBYE_S = 5.0  # for each step of closing, after the batch in hand is done
 _WATCH_S = 5.0
+_OBJECTS = 300_000
 _OVERDUE = (
     "what was in hand did not end in time after the stop signal: Kafka or Postgres does not answer, or "
     "RATING_SHUTDOWN_TIMEOUT_S is too short; it is given up, and whoever takes over does it"
@@ -268,8 +269,9 @@ class Worker:
 def _spare_the_collector() -> None:
     """Let the garbage collector look at less, less often: a batch makes many objects and no cycles.
 
-    What is loaded by now stays for ever, so it is never looked at again (`gc.freeze`).
+    What is loaded by now stays for ever, so it is never looked at again (`gc.freeze`). What is made later is looked at
+    only when there is more of it than two batches of 2,000 hold at once: at 50,000 that took 4 % of the time.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(_OBJECTS, 20, 50)

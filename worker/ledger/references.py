@@ -33,7 +33,7 @@ class References:
         self._policy_ids: dict[tuple[str, int], int] = {}
         self._bodies: dict[int, Any] = {}
         self._policies: dict[int, Policy] = {}
-        self._registered: dict[str, tuple[int, Policy]] = {}  # by digest, which name and version are part of
+        self._registered: dict[PolicyRef, tuple[int, Policy]] = {}
 
     async def register_policies(self, policies: Iterable[Policy]) -> None:
         """Make every policy version known to the ledger.
@@ -75,10 +75,10 @@ class References:
 
     def registered(self, ref: PolicyRef) -> tuple[int, Policy]:
         """Give the short key of a registered policy version, and the version as the ledger keeps it."""
-        found = self._registered.get(ref.digest)
+        found = self._registered.get(ref)
         if found is None:
             policy_id = self._policy_ids[ref.name, ref.version]
-            found = self._registered[ref.digest] = policy_id, self.policy(policy_id)
+            found = self._registered[ref] = policy_id, self.policy(policy_id)
         return found
 
     def policy(self, policy_id: int) -> Policy:

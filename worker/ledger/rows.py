@@ -31,11 +31,11 @@ class RatingRow(NamedTuple):
     provisional: bool
     title: str
     last_played_at: datetime | None
+    restarted: int
     idle_steps: int
     inactive: bool
     requalify: int
     boost: int
-    restarted: int
 
     @classmethod
     def of(cls, rating_id: int, pool_id: int, player_id: str, state: PlayerState, policy: Policy) -> RatingRow:
@@ -54,16 +54,21 @@ class RatingRow(NamedTuple):
             policy.provisional(state.games),
             policy.title(state.rating),
             state.last_played_at,
+            state.restarted,
             state.idle_steps,
             state.inactive,
             state.requalify,
             state.boost,
-            state.restarted,
         )
 
-    def without_key(self) -> tuple[Any, ...]:
-        """Give what an update sends: the rating_id, then what can change."""
-        return (self.rating_id, *self[3:])
+    @property
+    def marked(self) -> bool:
+        """Whether an absence is still felt: few players' is, so that what marks it is left out for all others."""
+        return bool(self.idle_steps or self.inactive or self.requalify or self.boost)
+
+    def update(self) -> tuple[Any, ...]:
+        """Give what an update sends: the rating_id, then what can change; the marks only of one who is marked."""
+        return (self.rating_id, *self[3:]) if self.marked else (self.rating_id, *self[3:14])
 
 
 class MatchRow(NamedTuple):

@@ -76,9 +76,10 @@ async def write(connection: PoolConnectionProxy[Any], rows: Rows) -> None:
         status = await connection.execute(_BATCH["insert_ratings"], *columns(new))
         if int(status.rsplit(" ", 1)[-1]) != len(new):
             raise RaceLostError("a player was recorded meanwhile")
-    if rows.moved_ratings:
-        moved = [row.without_key() for row in rows.moved_ratings]
-        await connection.execute(_BATCH["update_ratings"], *columns(moved))
+    for statement, marked in (("update_ratings", False), ("update_marked_ratings", True)):
+        moved = [row.update() for row in rows.moved_ratings if row.marked is marked]
+        if moved:
+            await connection.execute(_BATCH[statement], *columns(moved))
     try:
         await _copy(connection, "matches", sorted(rows.matches))
         await _copy(connection, "events", sorted(rows.events))

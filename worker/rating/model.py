@@ -139,8 +139,7 @@ class Factor:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRef:
+class PolicyRef(NamedTuple):
     """The policy version that rated a match; `digest` is of its content, so a silent edit shows."""
 
     name: str

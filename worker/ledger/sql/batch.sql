@@ -32,24 +32,35 @@ join matches m on m.lo_rating_id = b.lo and m.hi_rating_id = b.hi
 -- name: insert_ratings
 -- Players who are new to their pool. Another worker may have been first: then fewer rows come than were sent.
 insert into ratings (rating_id, pool_id, player_id, rating, version, games, wins, draws, losses, peak,
-                     provisional, title, last_played_at, idle_steps, inactive, requalify, boost, restarted)
+                     provisional, title, last_played_at, restarted, idle_steps, inactive, requalify, boost)
 overriding system value
 select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::double precision[], $5::integer[], $6::integer[],
                      $7::integer[], $8::integer[], $9::integer[], $10::double precision[], $11::boolean[],
-                     $12::text[], $13::timestamptz[], $14::integer[], $15::boolean[], $16::smallint[],
-                     $17::smallint[], $18::integer[])
+                     $12::text[], $13::timestamptz[], $14::integer[], $15::integer[], $16::boolean[],
+                     $17::smallint[], $18::smallint[])
 on conflict (pool_id, player_id) do nothing;
 
 -- name: update_ratings
+-- Of players whom no absence marks any more: nearly all, and each array costs the worker as much as a rule.
 update ratings r
 set rating = b.rating, version = b.version, games = b.games, wins = b.wins, draws = b.draws, losses = b.losses,
     peak = b.peak, provisional = b.provisional, title = b.title, last_played_at = b.last_played_at,
-    idle_steps = b.idle_steps, inactive = b.inactive, requalify = b.requalify, boost = b.boost, restarted = b.restarted
+    restarted = b.restarted, idle_steps = 0, inactive = false, requalify = 0, boost = 0
+from unnest($1::bigint[], $2::double precision[], $3::integer[], $4::integer[], $5::integer[], $6::integer[],
+            $7::integer[], $8::double precision[], $9::boolean[], $10::text[], $11::timestamptz[], $12::integer[])
+    b(rating_id, rating, version, games, wins, draws, losses, peak, provisional, title, last_played_at, restarted)
+where r.rating_id = b.rating_id;
+
+-- name: update_marked_ratings
+update ratings r
+set rating = b.rating, version = b.version, games = b.games, wins = b.wins, draws = b.draws, losses = b.losses,
+    peak = b.peak, provisional = b.provisional, title = b.title, last_played_at = b.last_played_at,
+    restarted = b.restarted, idle_steps = b.idle_steps, inactive = b.inactive, requalify = b.requalify, boost = b.boost
 from unnest($1::bigint[], $2::double precision[], $3::integer[], $4::integer[], $5::integer[], $6::integer[],
             $7::integer[], $8::double precision[], $9::boolean[], $10::text[], $11::timestamptz[], $12::integer[],
-            $13::boolean[], $14::smallint[], $15::smallint[], $16::integer[])
-    b(rating_id, rating, version, games, wins, draws, losses, peak, provisional, title, last_played_at, idle_steps,
-      inactive, requalify, boost, restarted)
+            $13::integer[], $14::boolean[], $15::smallint[], $16::smallint[])
+    b(rating_id, rating, version, games, wins, draws, losses, peak, provisional, title, last_played_at, restarted,
+      idle_steps, inactive, requalify, boost)
 where r.rating_id = b.rating_id;
 
 -- name: changes_of_matches
