@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from worker.cli.dead_letters_advice import advice
 from worker.cli.dead_letters_reading import looking
-from worker.cli.dead_letters_sending import AT_ONCE, Resender
-from worker.cli.exits import CommandError
+from worker.cli.exits import CommandError, Exit
 from worker.cli.sending import require_topics
+from worker.stream.resending import AT_ONCE, OvertakenError, Resender
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,11 +109,11 @@ async def replay(settings: Settings, chosen: Filter, terms: Terms) -> Outcome:
                 resender = await opened.enter_async_context(Resender.open(settings))
                 spans = chosen.narrowed(await reader.spans(chosen.topics, chosen.since))
             await _Replay(settings, chosen, terms, outcome, reader, resender).run(spans)
-    except CommandError as error:
+    except (CommandError, OvertakenError) as error:
         if resender is None:
             raise
         text = f"{error} Sent back and marked so far: {resender.sent}; a new replay leaves these out."
-        raise CommandError(text, error.code) from error
+        raise CommandError(text, error.code if isinstance(error, CommandError) else Exit.TEMPORARY) from error
     return outcome
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn, ParamSpec
 import structlog
 import typer
 
-from worker.cli.output import drop_output, quiet, say
+from worker.cli.output import PIPE_CLOSED, drop_output, quiet, say
 from worker.rating.errors import PolicyError
 from worker.settings import SettingsError
 
@@ -39,7 +39,7 @@ class Exit(IntEnum):
     TEMPORARY = 75
     CONFIG = 78
     INTERRUPTED = 130
-    PIPE_CLOSED = 141
+    PIPE_CLOSED = PIPE_CLOSED
 
 
 MEANINGS = {

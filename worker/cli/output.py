@@ -33,7 +33,7 @@ _WIDE = 10_000  # for output that no terminal cuts: a pipe or a file gets whole 
 _ASCII = str.maketrans({"−": "-", "–": "-", "×": "x", "“": '"', "”": '"', "’": "'", "…": "...", "→": "->", "•": "*"})
 _STATUS_EVERY_S = 10.0
 _MINUTE, _HOUR = 60, 3_600
-_PIPE_CLOSED = 141  # what a shell says of a program that SIGPIPE ended
+PIPE_CLOSED = 141  # what a shell says of a program that SIGPIPE ended
 
 
 def prepare_streams() -> None:
@@ -179,7 +179,7 @@ def _console(stream: TextIO) -> Console:
 def _end_quietly(self: Console) -> NoReturn:
     self.quiet = True
     drop_output()
-    raise SystemExit(_PIPE_CLOSED)
+    raise SystemExit(PIPE_CLOSED)
 
 
 def _nowhere() -> TextIO:

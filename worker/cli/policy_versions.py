@@ -9,13 +9,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-import orjson
-from pydantic import ValidationError
-
 from worker.cli.running import policies_of
+from worker.ledger.reads import policy_of
 from worker.policies import load_policy_file
 from worker.policies.load import POOLS_FILE
-from worker.rating.policy import Policy
 from worker.rating.policy_set import Versions
 
 if TYPE_CHECKING:
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from worker.ledger.reads import RegisteredPolicy
+    from worker.rating.policy import Policy
     from worker.rating.policy_set import PolicySet, Span
     from worker.settings import Settings
 
@@ -85,7 +83,7 @@ class KnownVersion:
         """The rules as the ledger has them; without defaults where this release can't read them."""
         if self.registered is None:
             return {}
-        policy = read_registered(self.registered)
+        policy = policy_of(self.registered.body)
         if policy is not None:
             return rules_of(policy)
         return {key: value for key, value in self.registered.body.items() if key not in _NO_RULES}
@@ -123,7 +121,7 @@ def known_versions(settings: Settings, registered: Sequence[RegisteredPolicy], n
     known = []
     for key in sorted(in_files.keys() | in_ledger.keys()):
         file, entry, span = in_files.get(key), in_ledger.get(key), spans.get(key)
-        policy = file.policy if file is not None else read_registered(entry) if entry is not None else None
+        policy = file.policy if file is not None else policy_of(entry.body) if entry is not None else None
         known.append(
             KnownVersion(
                 *key,
@@ -166,11 +164,3 @@ def _policy_files(settings: Settings) -> Iterator[PolicyFile]:
                 yield PolicyFile(load_policy_file(path), f"built-in {shipped.name}", path.read_text("utf-8"))
     for path in settings.policy_files:
         yield PolicyFile(load_policy_file(path), str(path), path.read_text("utf-8"))
-
-
-def read_registered(registered: RegisteredPolicy) -> Policy | None:
-    """Read a version as the ledger has it; None where a newer release wrote what this one does not know."""
-    try:
-        return Policy.model_validate_json(orjson.dumps(registered.body))
-    except ValidationError:
-        return None

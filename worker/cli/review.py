@@ -9,7 +9,6 @@ from worker.cli import evidence
 from worker.cli.database import postgres
 from worker.cli.exits import CommandError, Exit
 from worker.cli.output import plain
-from worker.cli.policy_versions import read_registered
 from worker.cli.running import policies_of
 from worker.ledger import reads
 from worker.rating.errors import UnknownPoolError
@@ -62,7 +61,7 @@ async def review(settings: Settings, player_id: str, pool: str | None, kind: Sig
         found = await reads.flags(connection, player_id, limit=limit + len(now) + 1, pool=pool, signal=kind)
         others = [flag for flag in found if flag.key not in now]
         versions = {
-            (one.ref.name, one.ref.version): read_registered(one)
+            (one.ref.name, one.ref.version): reads.policy_of(one.body)
             for one in (await reads.registered_policies(connection) if others else ())
         }
         return Review(

@@ -11,9 +11,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from worker.ledger import sql
+from worker.ledger.reads import LATEST, played
 from worker.ledger.rounds import Done
 from worker.rating.errors import UnknownPoolError
-from worker.rating.signals import PlayedGame, Signal, flagged, signals_in
+from worker.rating.signals import Signal, flagged, signals_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from worker.ledger.rounds import Round
     from worker.rating.model import Notice
     from worker.rating.policy_set import PolicySet
+    from worker.rating.signals import PlayedGame
 
 _SQL = sql.load("housekeeping.sql")
 _STRETCH = 1_000  # ledger entries followed in one piece
-_LATEST = 64  # ledger entries of a player that are looked at
 _SETTLED = timedelta(minutes=2)  # longer than any transaction lives: older entries have nothing older on its way
 
 
@@ -46,11 +47,11 @@ class Integrity:
             if not await round_.connection.fetchval(_SQL["later_entry"], after + _STRETCH, settled):
                 return None
             last = after + _STRETCH  # numbers of transactions that were rolled back
-        rows = await round_.connection.fetch(_SQL["games_of_stretch"], after, last, _LATEST)
+        rows = await round_.connection.fetch(_SQL["games_of_stretch"], after, last, LATEST)
         notices = [
             notice
             for (pool, player_id), games in groupby(rows, key=lambda row: (row["pool"], row["player_id"]))
-            for notice in self._flags(pool, player_id, list(_played(games)), now)
+            for notice in self._flags(pool, player_id, list(_games(games)), now)
         ]
         return Done([], notices, {}, {"entry": last}, now)
 
@@ -65,18 +66,10 @@ class Integrity:
                 yield flagged(pool, player_id, evidence, policy)
 
 
-def _played(rows: Iterable[Any]) -> Iterator[PlayedGame]:
+def _games(rows: Iterable[Any]) -> Iterator[PlayedGame]:
     """Give the games of one player that were not voided."""
     entries = list(rows)
     voided = {row["match_id"] for row in entries if row["reason"] == "void"}
     for row in entries:
         if row["reason"] == "match" and row["match_id"] not in voided:
-            yield PlayedGame(
-                row["opponent_id"],
-                float(row["score"]),
-                row["delta"],
-                row["before"],
-                row["opponent_before"],
-                row["occurred_at"],
-                row["games"],
-            )
+            yield played(row)

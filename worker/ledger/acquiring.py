@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 import structlog
 
+from worker.futures import retrieve
 from worker.ledger import sql
 from worker.ledger.connecting import setup_advice
 from worker.ledger.errors import PASSING_FAULTS, SETUP_FAULTS, LedgerSetupError
@@ -69,7 +70,7 @@ class Connections:
             with suppress(*PASSING_FAULTS):
                 # In a task of its own: cancelled with us, asyncpg would leave a fault to be reported as unretrieved.
                 releasing = asyncio.ensure_future(self.pool.release(connection))
-                releasing.add_done_callback(_retrieve)
+                releasing.add_done_callback(retrieve)
                 await asyncio.shield(releasing)
 
     async def _end_abandoned(self, connection: PoolConnectionProxy[Any]) -> None:
@@ -98,8 +99,3 @@ async def transaction(connection: PoolConnectionProxy[Any]) -> AsyncIterator[Non
             await opened.rollback()
         raise
     await opened.commit()
-
-
-def _retrieve(task: asyncio.Future[None]) -> None:
-    if not task.cancelled():
-        task.exception()

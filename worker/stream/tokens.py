@@ -9,6 +9,7 @@ from base64 import b64encode
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus
 
@@ -180,5 +181,8 @@ def _said(answer: dict[str, Any]) -> str:
 
 def _seconds(answer: dict[str, Any]) -> float:
     """Give the life of a token in seconds; 0, so that it is used once, where the endpoint does not say."""
-    life = answer.get("expires_in")
-    return float(life) if isinstance(life, int | float) and life > 0 else 0.0
+    try:  # RFC 6749 wants a number; some endpoints send it as text
+        life = float(answer.get("expires_in") or 0)
+    except (TypeError, ValueError):
+        return 0.0
+    return life if isfinite(life) and life > 0 else 0.0

@@ -8,13 +8,10 @@ from __future__ import annotations
 import glob
 from collections import defaultdict
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
-
-import orjson
-from pydantic import ValidationError
+from typing import TYPE_CHECKING
 
 from worker.ledger import sql
-from worker.rating.policy import Policy
+from worker.ledger.reads import policy_of
 from worker.rating.policy_set import PolicySet, Versions
 
 if TYPE_CHECKING:
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
 
     from worker.ledger.reads.players import Connection
     from worker.rating.model import PolicyRef
+    from worker.rating.policy import Policy
     from worker.verify.report import Check
 
 _SQL = sql.load("reference.sql")
@@ -51,7 +49,7 @@ class Registered:
         for row in await connection.fetch(_SQL["policies"]):
             check.looked_at += 1
             called = f"{row['name']} {row['version']}"
-            policy = _policy(row["body"])
+            policy = policy_of(row["body"])
             if policy is None:
                 registered.unreadable[row["policy_id"]] = called
                 check.find(f"policy {called} can't be read by this release")
@@ -144,10 +142,3 @@ def _around(policy: Policy, versions: Sequence[Policy]) -> tuple[Policy, ...]:
         if later.valid_from is not None and (last is None or last < later.valid_from):
             chosen.append(later)
     return tuple(chosen)
-
-
-def _policy(body: Any) -> Policy | None:
-    try:
-        return Policy.model_validate_json(orjson.dumps(body))
-    except ValidationError:
-        return None

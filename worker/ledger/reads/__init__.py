@@ -18,8 +18,8 @@ from worker.ledger.reads.players import (
     pools,
     standings,
 )
-from worker.ledger.reads.registered import RegisteredPolicy, registered_policies
-from worker.ledger.reads.signals import LATEST, Flag, RatedGame, flags, latest_games, published
+from worker.ledger.reads.registered import RegisteredPolicy, policy_of, registered_policies
+from worker.ledger.reads.signals import LATEST, Flag, RatedGame, flags, latest_games, played, published
 from worker.ledger.reads.verdicts import ResetChange, SanctionRecord, SanctionState, sanctions
 
 __all__ = [
@@ -43,7 +43,9 @@ __all__ = [
     "leaderboard",
     "match_record",
     "outcomes",
+    "played",
     "policies",
+    "policy_of",
     "pools",
     "published",
     "registered_policies",

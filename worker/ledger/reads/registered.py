@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import orjson
+from pydantic import ValidationError
+
 from worker.ledger import sql
 from worker.rating.model import PolicyRef
+from worker.rating.policy import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +34,14 @@ class RegisteredPolicy:
     ref: PolicyRef
     body: Mapping[str, Any]
     registered_at: datetime
+
+
+def policy_of(body: Any) -> Policy | None:
+    """Read a version as the ledger has it; None where a newer release wrote what this one does not know."""
+    try:
+        return Policy.model_validate_json(orjson.dumps(body))
+    except ValidationError:
+        return None
 
 
 async def registered_policies(connection: Connection) -> list[RegisteredPolicy]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SQL = sql.load("reviews.sql")
 LATEST = 64
-"""Ledger entries of a player that are looked at: as many as housekeeping looks at."""
+"""Ledger entries of a player that are looked at, by housekeeping and by reviewers alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,19 @@ class Flag:
     rating_id: int
 
 
+def played(row: Mapping[str, Any]) -> PlayedGame:
+    """Give a game as the signals see it, from a row of the ledger with the opponent's id."""
+    return PlayedGame(
+        row["opponent_id"],
+        float(row["score"]),
+        row["delta"],
+        row["before"],
+        row["opponent_before"],
+        row["occurred_at"],
+        row["games"],
+    )
+
+
 async def flags(
     connection: Connection, player_id: str, *, limit: int, pool: str | None = None, signal: str | None = None
 ) -> list[Flag]:
@@ -84,15 +97,7 @@ async def latest_games(connection: Connection, rating_id: int, recorded_by: date
     return [
         RatedGame(
             row["match_id"],
-            PlayedGame(
-                row["opponent_id"],
-                float(row["score"]),
-                row["delta"],
-                row["before"],
-                row["opponent_before"],
-                row["occurred_at"],
-                row["games"],
-            ),
+            played(row),
             row["voided"],
         )
         for row in rows

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aiokafka.errors import MessageSizeTooLargeError, RecordListTooLargeError
 
-from worker.cli.exits import CommandError, Exit
 from worker.events import Place, mark_headers, replay_headers
+from worker.futures import retrieve
 from worker.settings import Delivery
 from worker.stream import client
 from worker.stream.errors import FENCED, StreamAwayError, stream_faults
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 AT_ONCE = 500  # letters in one transaction, at most
 _ABORT_S = 3.0
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+
+
+class OvertakenError(Exception):
+    """Another replay was started meanwhile, or this one stood still for too long: it sends no more."""
 
 
 class _Record(NamedTuple):
@@ -75,7 +79,7 @@ class Resender:
         """Send letters back, in their order, and mark them; gives those that their topic does not take for their size.
 
         Raises:
-            CommandError: Another replay was started meanwhile.
+            OvertakenError: Another replay was started meanwhile.
             StreamAwayError, StreamSetupError: As `open`.
         """
         refused: list[Letter] = []
@@ -100,10 +104,9 @@ class Resender:
                     await self._send(letters)
         except StreamAwayError as error:
             if isinstance(error.__cause__, FENCED):
-                raise CommandError(
+                raise OvertakenError(
                     "Another replay was started, or this one stood still for longer than "
-                    "RATING_TRANSACTION_TIMEOUT_MS: it ends here. Look at what is left once no other runs.",
-                    Exit.TEMPORARY,
+                    "RATING_TRANSACTION_TIMEOUT_MS: it ends here. Look at what is left once no other runs."
                 ) from error
             if not isinstance(error.__cause__, _TOO_LARGE):
                 raise
@@ -184,12 +187,6 @@ async def _sent(producer: AIOKafkaProducer, records: Sequence[_Record]) -> list[
         where.append((number, batches[number][2].record_count() - 1))
     futures = [await producer.send_batch(batch, topic, partition=partition) for topic, partition, batch in batches]
     for future in futures:
-        future.add_done_callback(_retrieve)
+        future.add_done_callback(retrieve)
     first = [metadata.offset for metadata in await asyncio.gather(*futures)]
     return [Place(*batches[number][:2], first[number] + index) for number, index in where]
-
-
-def _retrieve(future: asyncio.Future[object]) -> None:
-    """Look at an outcome, so that a fault of one batch beside that of another is not reported later."""
-    if not future.cancelled():
-        future.exception()
