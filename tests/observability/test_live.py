@@ -59,6 +59,8 @@ async def test_every_panel_shows_and_every_rule_evaluates(settings: Settings, tm
         urls = [next(line["url"] for line in worker.events() if "url" in line) for worker in workers]
         targets = [url.removeprefix("http://") for url in urls]
         async with prometheus(tmp_path, targets, RULES, job=JOB) as server:
+            # A counter's first step shows only to whoever saw it stand at nought.
+            await until_more_than_nothing(server, "count(rating_records_total{outcome='rated'}) == 2")
             async with traffic(settings):
                 await pass_time(settings)
                 for expression in HAPPENED:
