@@ -115,6 +115,6 @@ async def test_two_replays_at_once(settings: Settings, tmp_path: Path) -> None:
     _, err = await earlier.communicate()
     assert earlier.returncode == 75
     assert err.decode().startswith("Another replay was started")
-    assert "500 letters are sent back" in err.decode()
+    assert "Sent back and marked so far: 500;" in err.decode()
     assert Counter(one.value for one in await sent_back(settings)).most_common(1)[0][1] == 1
     assert len(await sent_back(settings)) == len(matches)
