@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
@@ -186,7 +187,7 @@ class Worker:
             [
                 TellPolicies(policies),
                 Inactivity(policies),
-                Integrity(policies),
+                Integrity(policies, timedelta(milliseconds=self._settings.rebalance_timeout_ms)),
                 Audit(self.metrics.housekeeping),
                 Figures(self.metrics.housekeeping, self._settings.housekeeping_interval_s),
             ],

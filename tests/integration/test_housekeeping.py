@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from tests.integration.test_cli_check import configure_topic
 from tests.integration.test_ledger import apply, arrivals
 from tests.support.kafka import read_all
 from tests.support.matches import START, stream
+from tests.support.waiting import until
+from tests.unit.rating.examples import YIBOARD
 from worker.housekeeping.housekeeper import Housekeeper
 from worker.housekeeping.integrity import Integrity
 from worker.housekeeping.tasks import Inactivity, TellPolicies
 from worker.ledger.ledger import Ledger
+from worker.ledger.rounds import Done
 from worker.ops.metrics import Metrics
 from worker.policies import load_policies
 from worker.rating.book import Book
 from worker.rating.model import Match, Side
+from worker.rating.notices import policy_changed
 from worker.records import Translator
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
+    from worker.housekeeping.tasks import Task
+    from worker.ledger.rounds import Round
     from worker.settings import Settings
 
 POLICIES = load_policies(None, ())
@@ -47,15 +56,23 @@ def matches() -> list[Any]:
     ]
 
 
-def housekeeper(settings: Settings, ledger: Ledger, now: datetime, instance: str = "one") -> Housekeeper:
+def housekeeper(
+    settings: Settings,
+    ledger: Ledger,
+    now: datetime,
+    instance: str = "one",
+    *,
+    tasks: Sequence[Task] | None = None,
+    interval_s: float = 600.0,
+) -> Housekeeper:
     """Give a housekeeper to whom it is `now`."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415 - only here
 
     return Housekeeper(
-        settings.model_copy(update={"instance_id": instance, "housekeeping_interval_s": 600.0}),
+        settings.model_copy(update={"instance_id": instance, "housekeeping_interval_s": interval_s}),
         ledger,
         Translator(settings, POLICIES),
-        [TellPolicies(POLICIES), Inactivity(POLICIES), Integrity(POLICIES)],
+        tasks or [TellPolicies(POLICIES), Inactivity(POLICIES), Integrity(POLICIES)],
         Metrics(CollectorRegistry()),
         clock=lambda: now,
     )
@@ -102,6 +119,47 @@ async def test_absence_is_marked_and_costs_points_once(settings: Settings, ledge
     async with ledger.connection() as connection:
         assert await connection.fetchval("select count(*) from leaderboard") == 0
         assert await connection.fetchval("select bool_and(inactive) from ratings where version > 0")
+
+
+class Telling:
+    """A task that tells of two policies, one with a reason that is longer than its topic takes."""
+
+    name = "telling"
+
+    async def piece(self, round_: Round, now: datetime) -> Done | None:
+        """Tell one after the other, each in a round of its own."""
+        known = await round_.connection.fetchval("select count(*) from notices")
+        if known == 2:
+            return None
+        name, reason = (("long", secrets.token_hex(20_000)), ("short", "because"))[known]
+        notice = policy_changed(YIBOARD.model_copy(update={"name": name, "valid_from": START, "reason": reason}))
+        assert notice is not None
+        return Done([], [notice], {}, {}, now)
+
+
+async def test_a_notice_that_is_too_large_for_ever_holds_nobody_up(settings: Settings, ledger: Ledger) -> None:
+    """It is left out and told as an error; what comes after it is published."""
+    await configure_topic(settings, settings.notice_topic, max_message_bytes="10000")
+    keeper = housekeeper(settings, ledger, LATER, tasks=[Telling()], interval_s=1.0)
+    stop = asyncio.Event()
+
+    async def published_one() -> bool:
+        return [record.key for record in await read_all(settings, settings.notice_topic)] == [b"short"]
+
+    with capture_logs() as logs:
+        running = asyncio.create_task(keeper.run(stop))
+        await until(published_one, 60, lambda: str(logs))
+        stop.set()
+        await running
+    [told] = [line for line in logs if line["log_level"] == "error"]
+    assert (told["subject"], told["topic"]) == ("long", settings.notice_topic)
+    assert told["bytes"] > 40_000
+
+
+def test_entries_are_settled_after_the_longest_batch() -> None:
+    """Where batches may take longer, signals wait for longer, and never for less than two minutes."""
+    for longest_s, minutes in ((1, 2), (60, 2), (300, 10)):
+        assert Integrity(POLICIES, timedelta(seconds=longest_s))._settled_after == timedelta(minutes=minutes)
 
 
 async def test_when_the_sweep_runs_does_not_matter(settings: Settings, ledger: Ledger) -> None:

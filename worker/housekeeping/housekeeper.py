@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from worker.ops.metrics import Metrics
     from worker.records import Translator
     from worker.settings import Settings
+    from worker.stream.outbox import Outgoing
 
 _log = structlog.get_logger(__name__)
 _PUT_OFF: tuple[type[Exception], ...] = (*PASSING_FAULTS, BatchLostError, ClaimLostError)
@@ -78,6 +79,7 @@ class Housekeeper:
         self._metrics = metrics
         self._clock = clock
         self._limits = Limits()
+        self._too_large = float("inf")  # bytes of a notice's value, learnt from refusals
         self._renewed: date | None = None
         self._consumer: AIOKafkaConsumer | None = None
 
@@ -87,8 +89,7 @@ class Housekeeper:
             try:
                 await self.turn(stop)
             except RecordTooLargeError as error:
-                self._limits.shrink(error)
-                _log.warning("a topic does not take what housekeeping publishes; tried again in less", **error.facts())
+                self._make_smaller(error)
             except _PUT_OFF as error:
                 _log.warning("housekeeping is put off", error=repr(error))
             except (LedgerSetupError, StreamSetupError) as error:
@@ -117,7 +118,7 @@ class Housekeeper:
             async with asyncio.timeout(self._settings.publish_timeout_s):
                 published = await self._published(self._consumer)
             for number, publications in await self._rounds.unpublished(published or 0):
-                await out.stage(self._translator.outgoing(publications), {self._at: number})
+                await out.stage(self._outgoing(publications), {self._at: number})
                 await out.commit()
                 published = number
                 rounds += 1
@@ -128,7 +129,7 @@ class Housekeeper:
                         done = await task.piece(round_, self._clock())
                         number, publications = (0, []) if done is None else await round_.record(task.name, done)
                         if number:
-                            await out.stage(self._translator.outgoing(publications), {self._at: number})
+                            await out.stage(self._outgoing(publications), {self._at: number})
                     if number:
                         await out.commit()
                         self._count(publications)
@@ -139,6 +140,32 @@ class Housekeeper:
             await out.stop()
             await client.leave(self._consumer)
         return rounds
+
+    def _outgoing(self, publications: Sequence[Publication]) -> list[Outgoing]:
+        """Encode what is to be published, but for notices that their topic does not take: they hold nobody up."""
+        records = []
+        for record in self._translator.outgoing(publications):
+            size = len(record.value or b"")
+            if record.topic != self._settings.notice_topic or size < self._too_large:
+                records.append(record)
+                continue
+            _log.error(
+                "left a notice out that its topic does not take: raise its max.message.bytes. The table notices has it",
+                topic=record.topic,
+                subject=(record.key or b"").decode(),
+                bytes=size,
+            )
+        return records
+
+    def _make_smaller(self, error: RecordTooLargeError) -> None:
+        """Publish less at once; a single notice that is too large is left out from the next turn on."""
+        if error.records > 1:
+            self._limits.shrink(error)
+            _log.warning("a topic does not take what housekeeping publishes; tried again in less", **error.facts())
+        elif error.topic == self._settings.notice_topic:
+            self._too_large = min(self._too_large, max(1, error.largest))
+        else:
+            _log.error("the topic does not take a record of ours: raise its max.message.bytes", **error.facts())
 
     async def _published(self, consumer: AIOKafkaConsumer) -> int | None:
         """Give the number of the last round that is published; a new group has no coordinator for a moment."""

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 _SQL = sql.load("housekeeping.sql")
 _STRETCH = 1_000  # ledger entries followed in one piece
-_SETTLED = timedelta(minutes=2)  # longer than any transaction lives: older entries have nothing older on its way
+# An entry is settled, with nothing older on its way, after twice the time that a transaction may live.
+_LONGEST = timedelta(minutes=1)
 
 
 class Integrity:
@@ -35,13 +36,15 @@ class Integrity:
 
     name = "integrity"
 
-    def __init__(self, policies: PolicySet) -> None:
+    def __init__(self, policies: PolicySet, longest: timedelta = _LONGEST) -> None:
+        """Make the task; `longest` is how long a batch may hold its partitions, a minute at least."""
         self._policies = policies
+        self._settled_after = 2 * max(longest, _LONGEST)
 
     async def piece(self, round_: Round, now: datetime) -> Done | None:
         """Follow the next stretch of the ledger."""
         after: int = (await round_.position(self.name) or {"entry": 0})["entry"]
-        settled = now - _SETTLED
+        settled = now - self._settled_after
         last = await round_.connection.fetchval(_SQL["settled_entry"], after, after + _STRETCH, settled)
         if last is None:
             if not await round_.connection.fetchval(_SQL["later_entry"], after + _STRETCH, settled):

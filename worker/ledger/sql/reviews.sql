@@ -34,7 +34,8 @@ select version from ratings where rating_id = $1;
 
 -- name: version_at
 -- The last change of a player that was recorded by a time, found by halving: versions have no gap, and follow the order
--- of recording. A look into the index a step, so a long history costs no more than a few looks.
+-- of recording, but for transactions that overlapped: then a few entries more or less are taken for recorded by then. A
+-- look into the index a step, so a long history costs no more than a few looks.
 with recursive search(low, high) as (
     select 0, r.version from ratings r where r.rating_id = $1
     union all
