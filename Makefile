@@ -51,9 +51,11 @@ bench: $(INSTALLED) ## Measure throughput against a straightforward consumer, in
 
 lock: ## Pin every dependency anew (needs uv), for all Pythons and platforms, with hashes and without an index
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-		--extra local --group dev pyproject.toml -o deploy/lock/all.txt
+		--extra local --extra tracing --group dev pyproject.toml -o deploy/lock/all.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		-c deploy/lock/all.txt pyproject.toml -o deploy/lock/worker.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		-c deploy/lock/all.txt --extra tracing pyproject.toml -o deploy/lock/tracing.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		-c deploy/lock/all.txt --group build -o deploy/lock/build.txt
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \

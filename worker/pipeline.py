@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from worker.ledger.values import Applied
     from worker.ops.health import Health
     from worker.ops.metrics import Metrics
+    from worker.ops.spans import Spans
     from worker.settings import Settings
     from worker.stream.batch import Batch
     from worker.stream.publisher import Publisher
@@ -61,6 +62,7 @@ class Pipeline:
         publisher: Publisher,
         metrics: Metrics,
         health: Health,
+        spans: Spans | None = None,
     ) -> None:
         self._settings = settings
         self._source = source
@@ -68,6 +70,7 @@ class Pipeline:
         self._publisher = publisher
         self._metrics = metrics
         self._health = health
+        self._spans = spans
         self._translator = Translator(settings, ledger.policies)
         self._intake = Intake(source, self._translator, metrics, health)
         self._stop = asyncio.Event()
@@ -144,6 +147,8 @@ class Pipeline:
             await self._publisher.commit()
         self._source.done(taken.batch)
         self._count(taken, applied)
+        if self._spans is not None:
+            self._spans.batch(taken, applied)
 
     async def _write(self, transaction: BatchTransaction) -> None:
         self._metrics.took(Stage.WRITE, await transaction.write())

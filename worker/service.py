@@ -21,6 +21,7 @@ from worker.ledger.ledger import Ledger
 from worker.ops.health import Component, Health
 from worker.ops.http import HttpServer
 from worker.ops.metrics import Metrics
+from worker.ops.tracing import spans_of
 from worker.pipeline import Pipeline
 from worker.records import Translator
 from worker.retrying import PASSING_FAULTS, retrying
@@ -70,6 +71,9 @@ class Worker:
         self.health = Health(settings.progress_timeout_s)
         self.metrics.instance.describe(settings)
         self.metrics.instance.watch(self.health)
+        self._spans = spans_of(settings)
+        if self._spans is not None:
+            self.metrics.listener = self._spans.took
         self.http = HttpServer(settings.http_host, settings.http_port, self.metrics, self.health)
         self.pipeline: Pipeline | None = None
         self.running = asyncio.Event()
@@ -138,6 +142,8 @@ class Worker:
                 raise
             raise StopOverdueError(_OVERDUE) from None
         finally:
+            if self._spans is not None:
+                await self._spans.close(self._left_s())
             if self._deadline is not None:
                 self._deadline.cancel()
         _log.info("stopped", **(self.pipeline.totals if self.pipeline else {}))
@@ -160,7 +166,7 @@ class Worker:
 
         source = Source(settings, self.metrics, take=take, release=release)
         out: Publisher = publisher(settings, source.consumer)
-        self.pipeline = Pipeline(settings, source, ledger, out, self.metrics, self.health)
+        self.pipeline = Pipeline(settings, source, ledger, out, self.metrics, self.health, self._spans)
 
         async def connect() -> bool:
             await check_topics(settings)

@@ -38,9 +38,10 @@ def run_worker() -> None:
 
 
 async def _work(settings: Settings) -> None:
-    worker = Worker(settings, policies_of(settings))
-    worker.install_signals()
+    policies = policies_of(settings)
     with worker_faults():
+        worker = Worker(settings, policies)
+        worker.install_signals()
         await worker.run()
 
 

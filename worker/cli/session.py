@@ -16,6 +16,7 @@ from worker.cli.running import policies_of
 from worker.ledger.errors import LedgerSetupError
 from worker.ledger.migrate import migrate
 from worker.ops.http import HttpServerError
+from worker.ops.tracing import TracingSetupError
 from worker.service import StopOverdueError, Worker
 from worker.stream.errors import StreamSetupError
 from worker.stream.topics import create_topics
@@ -69,7 +70,7 @@ def worker_faults() -> Iterator[None]:
     """Turn what keeps a worker from working, until somebody mends it, into the end of the command."""
     try:
         yield
-    except (LedgerSetupError, StreamSetupError, HttpServerError) as error:
+    except (LedgerSetupError, StreamSetupError, HttpServerError, TracingSetupError) as error:
         raise CommandError(sentence_of(error), Exit.CONFIG) from error
     except StopOverdueError as error:
         raise CommandError(sentence_of(error), Exit.TEMPORARY) from error

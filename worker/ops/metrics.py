@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from prometheus_client import Counter, Gauge
 
 from worker.events.reject import Reject
-from worker.ops.histogram import OTHER, BulkHistogram, Series
+from worker.ops.histogram import OTHER, BulkHistogram
 from worker.ops.housekeeping import HousekeepingMetrics
 from worker.ops.instance import InstanceMetrics
 from worker.ops.labels import Dropped, Duplicate, RecordOutcome, Retry, Stage
 from worker.ops.rating_health import RatingHealth
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from types import TracebackType
 
     from prometheus_client import CollectorRegistry
@@ -35,12 +36,12 @@ _BATCH_BOUNDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000
 
 
 class Timer:
-    """Times a `with` block into a series, whether it ends well or not."""
+    """Times a `with` block, whether it ends well or not, and tells how many seconds it took."""
 
-    __slots__ = ("_series", "_started")
+    __slots__ = ("_started", "_tell")
 
-    def __init__(self, series: Series) -> None:
-        self._series = series
+    def __init__(self, tell: Callable[[float], None]) -> None:
+        self._tell = tell
         self._started = 0.0
 
     def __enter__(self) -> Self:
@@ -48,7 +49,7 @@ class Timer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._series.observe(time.perf_counter() - self._started)
+        self._tell(time.perf_counter() - self._started)
 
 
 class Metrics:
@@ -56,6 +57,7 @@ class Metrics:
 
     Attributes:
         registry: What a scrape shows.
+        listener: Is told each stage that ends, and how many seconds it took; for tracing.
         housekeeping: The part that housekeeping moves.
         instance: The part that says which worker this is and how it is.
 
@@ -68,6 +70,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
+        self.listener: Callable[[Stage, float], None] | None = None
         self._records = Counter(
             "rating_records",
             "Records by what became of them, with the reason where there are several.",
@@ -179,16 +182,18 @@ class Metrics:
         Raises:
             ValueError: If there is no such stage.
         """
-        return Timer(self._stages.series(Stage(stage)))
+        return Timer(partial(self.took, Stage(stage)))
 
     def took(self, stage: Stage, seconds: float) -> None:
-        """Note how long a stage took that was timed elsewhere."""
+        """Note how long a stage took that ends now."""
         self._stages.series(stage).observe(seconds)
+        if self.listener is not None:
+            self.listener(stage, seconds)
 
     def batch(self, records: int) -> Timer:
         """Time a `with` block as a whole batch, and note its size in records."""
         self._batch_size.observe(records)
-        return Timer(self._batch_time)
+        return Timer(self._batch_time.observe)
 
     def acknowledged(self, finished_at: Iterable[datetime], produced_ms: Iterable[int], *, now_s: float) -> None:
         """Note how old a batch's matches and records were when their changes were acknowledged.

@@ -24,6 +24,7 @@ from worker.settings.values import (
     OptionalPassword,
     OptionalText,
     OptionalTokenUrl,
+    OptionalUrl,
     PostgresUrl,
     Seconds,
     SecurityProtocol,
@@ -143,6 +144,8 @@ class Fields(BaseSettings):
     """Address of metrics and health; 0.0.0.0 or :: for all interfaces."""
     http_port: Annotated[int, Field(ge=0, le=65_535)] = 9464
     """Port of metrics and health; 0 takes a free one."""
+    tracing_url: OptionalUrl = None
+    """OpenTelemetry collector that traces of sampled matches go to, by OTLP over HTTP: `http://HOST:4318/v1/traces`."""
     log_format: LogFormat = LogFormat.AUTO
     """Log lines; auto is console on a terminal and JSON elsewhere."""
     log_level: LogLevel = LogLevel.INFO

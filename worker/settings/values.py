@@ -135,6 +135,10 @@ _TOKEN_URL = StringConstraints(
 OptionalTokenUrl = Annotated[
     Annotated[str, _TOKEN_URL] | None, says("an https:// URL without a login in it; http:// on this machine")
 ]
+OptionalUrl = Annotated[
+    Annotated[str, StringConstraints(pattern=r"^https?://[^\s/@]+(/[^\s@]*)?$")] | None,
+    says("an http:// or https:// URL without a login in it"),
+]
 OptionalText = Annotated[
     Annotated[str, StringConstraints(min_length=1, max_length=1_000)] | None, says("text of 1 to 1000 characters")
 ]
