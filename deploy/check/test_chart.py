@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KUBERNETES = ("1.29.0", "1.37.0")  # the oldest that the chart allows, and the newest that the schemas know
-DEFAULT, EVERYTHING, MINIMAL = VALUES
+DEFAULT, EVERYTHING, MINIMAL, OAUTH = VALUES
 EACH = pytest.mark.parametrize("values", VALUES, ids=lambda path: path.stem)
 _DIGEST = "sha256:" + "0" * 64
 
@@ -230,6 +230,15 @@ def test_keda_looks_at_what_the_worker_reads() -> None:
     login = one(resources, "TriggerAuthentication")
     assert trigger["authenticationRef"]["name"] == login["metadata"]["name"]
     assert {each["parameter"] for each in login["spec"]["secretTargetRef"]} == {"username", "password", "ca"}
+
+
+def test_keda_logs_in_by_token() -> None:
+    """Where the worker logs in by a token, the scaler is told how to get one of its own."""
+    resources = render(OAUTH)
+    trigger = one(resources, "ScaledObject")["spec"]["triggers"][0]
+    assert trigger["metadata"].items() >= {"sasl": "oauthbearer", "tls": "enable"}.items()
+    parameters = [each["parameter"] for each in one(resources, "TriggerAuthentication")["spec"]["secretTargetRef"]]
+    assert parameters == ["oauthTokenEndpointUri", "password", "username"]
 
 
 def test_a_digest_wins_over_the_tag() -> None:

@@ -15,9 +15,8 @@ from worker.settings import Settings, load_settings, unknown_variables
 if TYPE_CHECKING:
     from pathlib import Path
 
-DEFAULT, EVERYTHING, MINIMAL = VALUES
+_, EVERYTHING, _, _ = VALUES
 EACH = pytest.mark.parametrize("values", VALUES, ids=lambda path: path.stem)
-_SECRETS, _FILES = "/run/secrets/rating-worker", "/etc/rating-worker"
 _URL = "postgresql://rating_{}:secret@postgres.example/rating?sslmode=verify-full"
 
 
@@ -76,7 +75,8 @@ def _settings_of(spec: dict[str, Any], root: Path, monkeypatch: pytest.MonkeyPat
         value = variable.get("value")
         if value is not None:
             value = value.replace("$(POD_NAMESPACE)", "games").replace("$(POD_NAME)", "ratings-rating-worker-0")
-            value = value.replace(_SECRETS, f"{root}{_SECRETS}").replace(_FILES, f"{root}{_FILES}")
+            for path in mounted.values():
+                value = value.replace(path, f"{root}{path}")
             monkeypatch.setenv(variable["name"], value)
     return load_settings()
 
@@ -87,7 +87,7 @@ def _mount(volume: dict[str, Any], folder: Path) -> None:
     dated.mkdir(parents=True)
     sources = volume["projected"]["sources"] if "projected" in volume else [volume]
     for source in sources:
-        kind = source.get("secret") or source["configMap"]
+        kind = source.get("secret") or source.get("configMap") or {"items": [source["serviceAccountToken"]]}
         for item in kind.get("items", []):
             owner = "owner" if "owner" in str(kind.get("name")) else "worker"
             text = _URL.format(owner) if item["path"] == "RATING_DATABASE_URL" else "content"

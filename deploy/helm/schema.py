@@ -28,9 +28,10 @@ def values_schema() -> dict[str, Any]:
     """The JSON Schema (draft 7, which each Helm knows) of `values.yaml`; what it doesn't name is refused."""
     key = {"$ref": "#/definitions/keyOfSecret"}
     probe = _of(periodSeconds=_SOME, timeoutSeconds=_SOME, failureThreshold=_SOME, initialDelaySeconds=_COUNT)
+    path = _of(path={"type": "string", "pattern": "^/."}) | {"required": ["path"]}
     definitions = {
         "keyOfSecret": _key_of("secretName"),
-        "keyOfEither": {"anyOf": [_key_of("secretName"), _key_of("configMapName")]},
+        "file": {"anyOf": [_key_of("secretName"), _key_of("configMapName"), path]},
     }
     return {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": definitions} | _of(
         image=_of(
@@ -57,8 +58,8 @@ def values_schema() -> dict[str, Any]:
             grantReader=_TEXT,
             activeDeadlineSeconds=_SOME,
             backoffLimit=_COUNT,
-            serviceAccountName=_NAME,
         ),
+        hooks=_of(serviceAccountName=_NAME),
         topics=_of(create=_FLAG, partitions=_SOME, replicas=_SOME),
         resources=_ANY,
         terminationGracePeriodSeconds=_SOME,
@@ -117,7 +118,7 @@ def _files() -> dict[str, Any]:
     """Every setting that names one file."""
     shapes = Settings.model_json_schema()["properties"]
     one = [field for field, shape in shapes.items() if _is_file(shape) and shape.get("type") != "array"]
-    return _of(**{variable(field): {"$ref": "#/definitions/keyOfEither"} for field in one})
+    return _of(**{variable(field): {"$ref": "#/definitions/file"} for field in one})
 
 
 def _key_of(kind: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from typing import TYPE_CHECKING
 
 import jsonschema_rs
@@ -42,6 +43,21 @@ def test_values_meet_their_schema(path: Path) -> None:
     """The defaults, and the values that the checks render the chart with, are allowed."""
     given = yaml.safe_load(path.read_text(encoding="utf-8"))
     jsonschema_rs.validator_for(SCHEMA).validate(VALUES | given)
+
+
+def test_the_chart_is_of_this_version() -> None:
+    """The image that the chart runs unless told is the one of this version."""
+    project = tomllib.loads((CHART.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    assert chart["appVersion"] == project["version"]
+
+
+def test_what_the_charts_readme_links_to_is_there() -> None:
+    """Every link leads somewhere."""
+    text = (CHART / "README.md").read_text(encoding="utf-8")
+    targets = [part.partition(")")[0] for part in text.split("](")[1:]]
+    assert targets
+    assert [to for to in targets if not (CHART / to).exists()] == []
 
 
 def test_each_value_is_documented_and_allowed() -> None:

@@ -54,7 +54,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - {name: {{ $name }}, value: {{ include "rating-worker.text" $value | quote }}}
 {{- end }}
 {{- range $name, $source := .Values.files }}
-- {name: {{ $name }}, value: /etc/rating-worker/files/{{ $name }}}
+- {name: {{ $name }}, value: {{ $source.path | default (printf "/etc/rating-worker/files/%s" $name) }}}
 {{- end }}
 {{- with .Values.policyFiles.keys }}
 - name: RATING_POLICY_FILES
@@ -62,9 +62,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
+{{/* Empty where no file is a key of a Secret or a ConfigMap. */}}
+{{- define "rating-worker.filesToMount" -}}
+{{- range .Values.files }}{{ if not .path }}yes{{ end }}{{ end }}
+{{- end }}
+
 {{- define "rating-worker.mounts" -}}
 - {name: secrets, mountPath: /run/secrets/rating-worker, readOnly: true}
-{{- if .Values.files }}
+{{- if include "rating-worker.filesToMount" . }}
 - {name: files, mountPath: /etc/rating-worker/files, readOnly: true}
 {{- end }}
 {{- if .Values.policyFiles.keys }}
@@ -86,15 +91,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
           name: {{ $source.secretName }}
           items: [{key: {{ $source.key | quote }}, path: {{ $name }}}]
       {{- end }}
-{{- with .root.Values.files }}
+{{- if include "rating-worker.filesToMount" .root }}
 - name: files
   projected:
     defaultMode: 0440
     sources:
-      {{- range $name, $source := . }}
+      {{- range $name, $source := .root.Values.files }}
+      {{- if not $source.path }}
       - {{ if $source.secretName }}secret{{ else }}configMap{{ end }}:
           name: {{ $source.secretName | default $source.configMapName }}
           items: [{key: {{ $source.key | quote }}, path: {{ $name }}}]
+      {{- end }}
       {{- end }}
 {{- end }}
 {{- if .root.Values.policyFiles.keys }}
