@@ -141,7 +141,8 @@ def _decode(value: bytes) -> Match:
 
 
 def _encode(change: Change) -> bytes:
-    return orjson.dumps(change._asdict() | {"factors": [[f.name, f.value, f.why] for f in change.factors]})
+    factors = [[f.name, f.value, f.why] for f in change.factors]
+    return orjson.dumps(change._asdict() | {"policy": change.policy._asdict(), "factors": factors})
 
 
 def _row(c: Change) -> tuple[Any, ...]:
