@@ -37,8 +37,12 @@ def part_of(module: str) -> str:
 
 
 def imports(file: Path) -> Iterator[str]:
-    """Name the modules of ours that a file imports, also those that only a type checker sees."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    """Name the modules of ours that a file imports when it runs, also in the midst of a function."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = []  # what only a type checker sees
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name.startswith("worker."))
         elif isinstance(node, ast.ImportFrom) and node.module == "worker":
