@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -63,6 +64,19 @@ def test_hadolint_finds_nothing() -> None:
     found = subprocess.run([linter, DOCKERFILE], capture_output=True, text=True, check=False)  # noqa: S603 - ours
     assert (found.returncode, found.stdout) == (0, "")
     assert "hadolint ignore" not in DOCKERFILE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_every_package_has_a_wheel_for_the_image(machine: str, tmp_path: Path) -> None:
+    """The lock has something to install for the image's Python, on both kinds of machine; here it is another Python."""
+    version = re.search(r"^ARG PYTHON_IMAGE=python:(\d+\.\d+)", DOCKERFILE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert version is not None
+    platforms = [f"--platform={name}_{machine}" for name in ("manylinux_2_28", "manylinux_2_17", "manylinux2014")]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    command += ["--require-hashes", f"--requirement={ROOT / 'deploy/lock/worker.txt'}", f"--dest={tmp_path}"]
+    command += [f"--python-version={version[1]}", "--implementation=cp", *platforms]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_an_instruction_that_the_check_does_not_know_stops_it(tmp_path: Path) -> None:
