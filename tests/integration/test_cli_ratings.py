@@ -15,11 +15,11 @@ from tests.support.matches import START, stream
 from tests.support.running import running
 from tests.support.waiting import until
 from tests.unit.cli.processes import cli, seen, sql, start, start_into
-from worker.cli.explanation import explain
 from worker.cli.watching import lag
 from worker.events import encode_event, encode_match, pair_key
 from worker.ledger import reads
 from worker.ledger.ledger import open_pool
+from worker.ledger.reads.explanation import explain
 from worker.rating.model import Match, Sanction, SanctionKind, Side, Void
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from worker.cli import demo_report
 from worker.cli.database import postgres
 from worker.cli.demo_report import Report
 from worker.cli.exits import CommandError, Exit, command
-from worker.cli.explanation import explain
 from worker.cli.output import console, print_json, progress
 from worker.cli.reaching import reaching_kafka
 from worker.cli.running import run
@@ -24,6 +23,7 @@ from worker.cli.session import make_ready, new_run, only_here, working
 from worker.cli.watching import Watcher, lag
 from worker.generator import GAMES, Kind, Record, World, repeated, spoilt
 from worker.ledger import reads
+from worker.ledger.reads.explanation import explain
 from worker.service import Worker
 from worker.settings import Settings, load_settings
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from worker.cli import render, render_match
 from worker.cli.output import cell, sentence, table
 from worker.generator import Kind
+from worker.ledger.reads import shapes
 from worker.rating.model import Reason
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from worker.cli.explanation import Explanation
     from worker.ledger.reads import MatchRecord, Page
+    from worker.ledger.reads.explanation import Explanation
     from worker.settings import Settings
 
 
@@ -101,8 +102,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "changes_twice": report.twice,
         "matches_per_second": report.throughput,
         "latency_ms": {"p50": report.wait_ms(0.5), "p99": report.wait_ms(0.99), "matches": len(report.waits_ms)},
-        "leaderboards": [render.page_json(pool, page) for pool, page in report.leaderboards.items()],
-        "explained": None if report.explained is None else render_match.explanation_json(*report.explained),
+        "leaderboards": [shapes.page_json(pool, page) for pool, page in report.leaderboards.items()],
+        "explained": None if report.explained is None else shapes.explanation_json(*report.explained),
         "faults": list(report.faults()),
     }
 

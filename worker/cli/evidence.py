@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from worker.cli.explanation import number
+from worker.ledger.reads.explanation import number
 from worker.rating.signals import Signal, flagged
 
 if TYPE_CHECKING:

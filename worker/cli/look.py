@@ -11,10 +11,11 @@ import typer
 from worker.cli import render, render_match, render_sanctions
 from worker.cli.database import postgres
 from worker.cli.exits import CommandError, Exit, command
-from worker.cli.explanation import Explanation, explain
 from worker.cli.output import console, plain, print_json, sentence
 from worker.cli.running import run
 from worker.ledger import reads
+from worker.ledger.reads import shapes
+from worker.ledger.reads.explanation import Explanation, explain
 from worker.settings import Settings, load_settings
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with every number exact.")]
@@ -41,7 +42,7 @@ def leaderboard(
         raise typer.BadParameter(str(error), param_hint="--after") from error
     page = run(_leaderboard(settings, pool, limit, cursor))
     if as_json:
-        print_json(render.page_json(pool, page))
+        print_json(shapes.page_json(pool, page))
     else:
         render.print_page(console(), pool, page, first=after is None)
 
@@ -69,9 +70,7 @@ def player(
             f"Player {plain(player_id)} has no match {where}." + (f" {plain(hint)}" if hint else ""), Exit.FAILED
         )
     if as_json:
-        held = [render_sanctions.sanction_json(one, now) for one in render_sanctions.in_force(imposed, now, pool)]
-        standings = [render.standing_json(*one) for one in found]
-        print_json({"player_id": player_id, "sanctions_in_force": held, "pools": standings})
+        print_json(shapes.player_json(player_id, found, imposed, now, pool))
         return
     out = console()
     if hint:
@@ -93,7 +92,7 @@ def explain_match(
     settings = load_settings()
     record, explanation = run(_explain(settings, match_id))
     if as_json:
-        print_json(render_match.explanation_json(record, explanation))
+        print_json(shapes.explanation_json(record, explanation))
     else:
         render_match.print_explanation(console(), record, explanation)
     if explanation.contradictions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from worker.cli.explanation import number
+from worker.ledger.reads.explanation import number
 from worker.rating.expected import FideTable, Logistic
 
 if TYPE_CHECKING:

@@ -1,15 +1,14 @@
-"""Leaderboards and players, as tables and as JSON."""
+"""Leaderboards and players, as tables."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from worker.cli.explanation import RESULTS, number, signed
 from worker.cli.output import cell, counted, plain, sentence, table
 from worker.events import whole_points
+from worker.ledger.reads.explanation import RESULTS, number, signed
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,16 +21,6 @@ _NOBODY_YET = (
     "nobody is on the leaderboard. Not on it are players with too few rated games (provisional), absent or suspended "
     "ones; `rating-worker player` shows them."
 )
-
-
-def page_json(pool: str, page: Page) -> dict[str, Any]:
-    """Give a leaderboard's page."""
-    keys = ("rank", "player_id", "rating", "title", "games", "wins", "draws", "losses", "last_played_at")
-    players = [
-        {"display_rating": whole_points(one.rating), **{key: getattr(one, key) for key in keys}}
-        for one in page.standings
-    ]
-    return {"pool": pool, "players": players, "after": None if page.after is None else str(page.after)}
 
 
 def print_page(out: Console, pool: str, page: Page, *, first: bool = True) -> None:
@@ -55,16 +44,6 @@ def print_page(out: Console, pool: str, page: Page, *, first: bool = True) -> No
         sentence(out, f"{pool}: {_NOBODY_YET if first else 'that was everybody.'}")
     if page.after is not None:
         sentence(out, f"More: --after {page.after}")
-
-
-def standing_json(standing: Standing, steps: list[Step]) -> dict[str, Any]:
-    """Give a player's standing in a pool and the last changes there."""
-    kept = {name: value for name, value in asdict(standing).items() if name not in {"rating_id", "rank", "player_id"}}
-    return {
-        **kept,
-        "display_rating": whole_points(standing.rating),
-        "history": [{**asdict(step), "display_delta": whole_points(step.delta)} for step in steps],
-    }
 
 
 def print_player(out: Console, standing: Standing, steps: list[Step]) -> None:

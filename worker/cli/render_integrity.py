@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from worker.cli.explanation import RESULTS, signed
 from worker.cli.output import cell, sentence, table
 from worker.cli.render import when
 from worker.events import whole_points
 from worker.ledger.reads import LATEST
+from worker.ledger.reads.explanation import RESULTS, signed
 
 if TYPE_CHECKING:
     from rich.console import Console

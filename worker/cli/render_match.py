@@ -1,9 +1,8 @@
-"""A match and its explanation, as tables and as JSON."""
+"""A match and its explanation, as tables."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from worker.cli.output import cell, sentence, table
 from worker.cli.render import when
@@ -11,35 +10,11 @@ from worker.cli.render import when
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from worker.cli.explanation import Explanation
-    from worker.ledger.reads import MatchRecord, SideRecord
-    from worker.rating.model import Change, Match
+    from worker.ledger.reads import MatchRecord
+    from worker.ledger.reads.explanation import Explanation
+    from worker.rating.model import Match
 
 _STRESSED = {"change": "bold", "after": "bold"}
-
-
-def explanation_json(record: MatchRecord, explanation: Explanation) -> dict[str, Any]:
-    """Give an explanation with the ledger's exact numbers."""
-    match = record.match
-    return {
-        "match_id": match.match_id,
-        "pool": match.pool,
-        "finished_at": match.finished_at,
-        "recorded_at": record.recorded_at,
-        "match_type": match.match_type,
-        "tournament_id": match.tournament_id,
-        "verified": match.verified,
-        "source": {"topic": record.topic, "partition": record.partition, "offset": record.offset},
-        "rated": record.unrated_reason is None,
-        "unrated_reason": record.unrated_reason,
-        "why_unrated": explanation.unrated,
-        "void": None if record.void is None else record.void._asdict(),
-        "unrated_player": record.unrated_player,
-        "policy": None if record.policy_ref is None else record.policy_ref._asdict(),
-        "players": [_player_json(side, explanation) for side in record.sides],
-        "consistent": not explanation.contradictions,
-        "contradictions": explanation.contradictions,
-    }
 
 
 def print_explanation(out: Console, record: MatchRecord, explanation: Explanation) -> None:
@@ -68,26 +43,6 @@ def print_explanation(out: Console, record: MatchRecord, explanation: Explanatio
         sentence(out, "Rated again from what the ledger keeps: the same, to the last bit.")
     for text in explanation.contradictions:
         sentence(out, f"CONTRADICTION: {text}", style="bold red")
-
-
-def _player_json(side: SideRecord, explanation: Explanation) -> dict[str, Any]:
-    lines = [line for one in explanation.sides if one.player_id == side.side.id for line in one.lines]
-    return {
-        "player_id": side.side.id,
-        "score": side.side.score,
-        "changes": [_change_json(change) for change in _all_changes(side)],
-        "lines": [line._asdict() for line in lines],
-    }
-
-
-def _all_changes(side: SideRecord) -> tuple[Change, ...]:
-    return (*side.absence, *side.changes, *((side.reversal,) if side.reversal else ()))
-
-
-def _change_json(change: Change) -> dict[str, Any]:
-    said_above = {"pool", "player_id", "match_id", "policy"}
-    fields = {name: value for name, value in change._asdict().items() if name not in said_above}
-    return fields | {"factors": [asdict(factor) for factor in change.factors]}
 
 
 def _result(match: Match) -> str:

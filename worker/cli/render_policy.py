@@ -6,10 +6,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from worker.cli.explanation import number
 from worker.cli.output import cell, sentence, table
 from worker.cli.policy_words import in_words
 from worker.cli.render import when
+from worker.ledger.reads.explanation import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

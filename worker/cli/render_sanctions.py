@@ -1,15 +1,15 @@
-"""Sanctions, as text and as JSON."""
+"""Sanctions, as text."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from worker.cli.explanation import signed
 from worker.cli.output import sentence
 from worker.cli.render import when
 from worker.events import whole_points
 from worker.ledger.reads import SanctionState
+from worker.ledger.reads.explanation import signed
+from worker.ledger.reads.shapes import in_force
 from worker.rating.model import Reason, SanctionKind
 
 if TYPE_CHECKING:
@@ -25,30 +25,6 @@ _NAMES = {
     SanctionKind.SUSPENSION: "Suspension",
     SanctionKind.TOURNAMENT_BAN: "Tournament ban",
 }
-
-
-def sanctions_json(player_id: str, found: Sequence[SanctionRecord], now: datetime) -> dict[str, Any]:
-    """Give a player's sanctions."""
-    return {"player_id": player_id, "as_of": now, "sanctions": [sanction_json(one, now) for one in found]}
-
-
-def sanction_json(record: SanctionRecord, now: datetime) -> dict[str, Any]:
-    """Give one sanction; of no player, as it stands with one."""
-    one, state = record.sanction, record.state(now)
-    return {
-        "sanction_id": one.sanction_id,
-        "kind": one.kind,
-        "pool": one.pool,
-        "starts_at": one.starts_at,
-        "ends_at": one.ends_at,
-        "in_force": state is SanctionState.IN_FORCE,
-        "state": state,
-        "why": one.why,
-        "by": one.by,
-        "recorded_at": record.recorded_at,
-        "lifted": None if record.lifting is None else asdict(record.lifting),
-        "changes": [asdict(change) for change in record.changes],
-    }
 
 
 def print_sanctions(out: Console, player_id: str, found: Sequence[SanctionRecord], now: datetime) -> None:
@@ -77,15 +53,6 @@ def hint(player_id: str, found: Iterable[SanctionRecord], now: datetime, pool: s
         for one in (record.sanction,)
     ]
     return f"In force: {'; '.join(held)}. `rating-worker sanctions {player_id}` says why." if held else None
-
-
-def in_force(found: Iterable[SanctionRecord], now: datetime, pool: str | None) -> list[SanctionRecord]:
-    """Give those that are in force, in every pool or in one."""
-    return [
-        one
-        for one in found
-        if one.state(now) is SanctionState.IN_FORCE and (pool is None or one.sanction.pool in {None, pool})
-    ]
 
 
 def _where(pool: str | None) -> str:

@@ -10,9 +10,10 @@ import typer
 from worker.cli.database import postgres
 from worker.cli.exits import CommandError, Exit, command
 from worker.cli.output import console, plain, print_json
-from worker.cli.render_sanctions import print_sanctions, sanctions_json
+from worker.cli.render_sanctions import print_sanctions
 from worker.cli.running import run
 from worker.ledger import reads
+from worker.ledger.reads.shapes import sanctions_json
 from worker.settings import Settings, load_settings
 
 

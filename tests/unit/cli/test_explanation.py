@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.unit.cli.recorded import AT, BICIID, FIDE, POLICIES, YIBOARD, a_match, recorded, standing
-from worker.cli.explanation import explain, number, signed
-from worker.cli.render_match import explanation_json, print_explanation
+from worker.cli.render_match import print_explanation
+from worker.ledger.reads.explanation import explain, number, signed
+from worker.ledger.reads.shapes import explanation_json
 from worker.rating import Policy, Reason
 from worker.rating.model import Void
 

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import worker.policies
-from worker.cli.explanation import number
 from worker.cli.policy_toml import policy_toml
 from worker.cli.policy_words import in_words
+from worker.ledger.reads.explanation import number
 from worker.policies import load_policies, load_policy_file
 from worker.rating import Policy
 

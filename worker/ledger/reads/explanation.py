@@ -18,7 +18,7 @@ from worker.rating.rate import ACTIVITY_BOOST, DRAWN, GAP_CAP, ROUNDING, UNVERIF
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from worker.ledger.reads import MatchRecord, SideRecord
+    from worker.ledger.reads.matches import MatchRecord, SideRecord
     from worker.rating.k_factor import KRule
     from worker.rating.policy import Policy
 
