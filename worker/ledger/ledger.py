@@ -133,7 +133,7 @@ async def open_pool(settings: Settings) -> asyncpg.Pool[Any]:
             timeout=settings.database_acquire_timeout_s,
             # A little above the server's own limit, which says more when it acts.
             command_timeout=settings.statement_timeout_ms / 1000 + 5,
-            init=_set_codecs,
+            init=set_codecs,
             # A connection is given back as it was taken, so asyncpg need not ask Postgres to make it so, in the middle
             # of each batch; and it stays, with its prepared statements.
             reset=_as_it_is,
@@ -177,7 +177,8 @@ async def _as_it_is(_connection: asyncpg.Connection[Any]) -> None:
     """Leave a connection as a batch leaves it: no session settings, no session locks, no cursors."""
 
 
-async def _set_codecs(connection: asyncpg.Connection[Any]) -> None:
+async def set_codecs(connection: asyncpg.Connection[Any]) -> None:
+    """Let a connection give and take jsonb decoded."""
     await connection.set_type_codec(
         "jsonb",
         encoder=lambda value: b"\x01" + orjson.dumps(value),  # 1 is the version of jsonb's binary form
