@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.integration.test_ledger import apply, arrivals
+from tests.integration.test_roles import WORKER, by, with_roles
 from tests.support.matches import stream
 from worker.housekeeping import sanity
 from worker.housekeeping.integrity import Integrity
@@ -185,6 +186,22 @@ async def test_figures_are_read_now_and_then(ledger: Ledger) -> None:
         assert shown(metrics, "mean_points", "yi") == before
     await do(ledger, figures)
     assert shown(metrics, "mean_points", "yi") == pytest.approx(before + 100)
+
+
+async def test_a_worker_may_look_under_a_role_of_its_own(blank_settings: Settings) -> None:
+    """No more is needed for it than what a worker may do anyway."""
+    ledger = await Ledger.open(by(await with_roles(blank_settings), WORKER), POLICIES)
+    try:
+        await apply(ledger, arrivals(stream(60, players=4, seed=8, pools=("yi",))))
+        async with turn(ledger) as round_:
+            await follow(round_)
+        metrics = Metrics(CollectorRegistry())
+        for task in (Audit(metrics.housekeeping), Figures(metrics.housekeeping, 30.0)):
+            await do(ledger, task)
+    finally:
+        await ledger.close()
+    assert counted(metrics)[0] > 100
+    assert shown(metrics, "players", "yi") == 4
 
 
 def counted(metrics: Metrics) -> tuple[float, dict[str, float]]:
