@@ -18,6 +18,7 @@ from worker.housekeeping.sanity import Audit, Figures
 from worker.housekeeping.tasks import Inactivity, TellPolicies
 from worker.ledger.errors import LedgerSetupError
 from worker.ledger.ledger import Ledger
+from worker.ledger.reads.answers import Answers
 from worker.ops.health import Component, Health
 from worker.ops.http import HttpServer
 from worker.ops.metrics import Metrics
@@ -74,7 +75,8 @@ class Worker:
         self._spans = spans_of(settings)
         if self._spans is not None:
             self.metrics.listener = self._spans.took
-        self.http = HttpServer(settings.http_host, settings.http_port, self.metrics, self.health)
+        answers = Answers(settings, policies)
+        self.http = HttpServer(settings.http_host, settings.http_port, self.metrics, self.health, answers)
         self.pipeline: Pipeline | None = None
         self.running = asyncio.Event()
         self._stopping = asyncio.Event()

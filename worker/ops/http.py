@@ -1,4 +1,4 @@
-"""A small read-only HTTP server beside the pipeline: metrics and health. GET and HEAD only."""
+"""A small read-only HTTP server beside the pipeline: metrics, health and a page for people. GET and HEAD only."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from aiohttp import web
 from prometheus_client import generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
+from worker.ops.page import Page
+from worker.ops.page.replies import HEADERS
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -17,13 +20,8 @@ if TYPE_CHECKING:
 
     from worker.ops.health import Health, Verdict
     from worker.ops.metrics import Metrics
+    from worker.ops.page import Answers
 
-_INDEX = """rating-worker
-
-/metrics   Prometheus metrics
-/healthz   alive? 200 or 503
-/readyz    taking matches? 200 or 503
-"""
 _PLAIN_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _WHY = {
     errno.EADDRINUSE: "the port is taken, perhaps by another worker on this machine",
@@ -37,20 +35,22 @@ class HttpServerError(Exception):
 
 
 class HttpServer:
-    """Serves `/metrics`, `/healthz`, `/readyz` and an index. Stopping twice, or before the start, is fine.
+    """Serves `/metrics`, `/healthz`, `/readyz`, and the page at `/`. Stopping twice, or before the start, is fine.
 
     Args:
         host: Address to listen on, e.g. 127.0.0.1.
         port: Port to listen on; 0 takes a free one, to be read from `port` once started.
         metrics: Whose registry `/metrics` shows.
         health: What the two health paths report.
+        answers: What the page shows of the ledger; without one it shows the worker alone.
     """
 
-    def __init__(self, host: str, port: int, metrics: Metrics, health: Health) -> None:
+    def __init__(self, host: str, port: int, metrics: Metrics, health: Health, answers: Answers | None = None) -> None:
         self._host = host
         self._wanted_port = port
         self._registry = metrics.registry
         self._health = health
+        self._page = Page(metrics, health, answers)
         self._runner: web.AppRunner | None = None
 
     @property
@@ -91,6 +91,7 @@ class HttpServer:
                 f"Can't serve metrics and health on {self._host}:{self._wanted_port}: {why}. "
                 "Set RATING_HTTP_HOST and RATING_HTTP_PORT to an address that is free, or the port to 0 for any."
             ) from error
+        self._page.start()
         self._runner = runner
 
     async def stop(self) -> None:
@@ -98,6 +99,7 @@ class HttpServer:
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
+            await self._page.stop()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -110,15 +112,12 @@ class HttpServer:
 
     def _app(self) -> web.Application:
         app = web.Application()
-        app.router.add_get("/", self._index)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
+        self._page.add_to(app)
         app.on_response_prepare.append(_headers)
         return app
-
-    async def _index(self, _request: web.Request) -> web.Response:
-        return web.Response(text=_INDEX)
 
     async def _metrics(self, request: web.Request) -> web.Response:
         body, content_type = _render(self._registry, request.headers.get("Accept", ""))
@@ -146,4 +145,5 @@ def _answer(verdict: Verdict) -> web.Response:
 
 async def _headers(_request: web.BaseRequest, response: web.StreamResponse) -> None:
     response.headers["Server"] = "rating-worker"
-    response.headers["Cache-Control"] = "no-store"
+    response.headers.setdefault("Cache-Control", "no-store")
+    response.headers.update(HEADERS)

@@ -18,6 +18,7 @@ import orjson
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
+from worker.ops.recent import GRAVE, RECENT
 from worker.settings import LogFormat, LogLevel
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def configure_logging(
         structlog.contextvars.merge_contextvars,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _hide_secret_keys,
+        _remember,
         *(_json_renderer() if as_json else _console_renderer(colors=terminal and not os.environ.get("NO_COLOR"))),
         _hide_secret_text,
     ]
@@ -114,6 +116,23 @@ def configure_logging(
         root.removeHandler(old)
     root.addHandler(_LibraryHandler(shared, structlog.BytesLogger(sink)))
     root.setLevel(library_level.value.upper())
+
+
+def _remember(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Keep what went wrong for the worker's page: plain text, without secrets and without tracebacks."""
+    if event.get("level") in GRAVE:
+        line = {str(name): value for name, value in event.items() if name not in {"exc_info", "stack_info"}}
+        error = event.get("exc_info")
+        error = sys.exc_info()[1] if error is True else error[1] if isinstance(error, tuple) else error
+        if isinstance(error, BaseException):
+            line["exception"] = error
+        RECENT.add({name: _shown(value) for name, value in line.items()})
+    return event
+
+
+def _shown(value: object) -> str:
+    text = value.encode(errors="backslashreplace") if isinstance(value, str) else _repr(value).encode()
+    return _hide_secret_text(None, "", text).decode()
 
 
 def _json_renderer() -> list[Processor]:

@@ -33,7 +33,9 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 # Names that mean something to structlog or to its methods are not for free use.
-KEYS = st.text(min_size=1).filter(lambda key: key not in {"event", "exc_info", "stack_info", "stack", "exception"})
+KEYS = st.text(min_size=1).filter(
+    lambda key: key not in {"self", "event", "exc_info", "stack_info", "stack", "exception"}
+)
 
 
 class Terminal(io.BytesIO):

@@ -1,0 +1,112 @@
+"""The page for people and its JSON, beside the paths of machines. GET and HEAD only."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from worker.ops.page.admission import Admission
+from worker.ops.page.assets import INDEX, load_assets
+from worker.ops.page.ledger import LedgerPaths
+from worker.ops.page.parameters import ParameterError, Parameters
+from worker.ops.page.replies import as_json, busy, in_words, of_asset
+from worker.ops.page.status import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from worker.ops.health import Health
+    from worker.ops.metrics import Metrics
+    from worker.ops.page.questions import Answers
+
+    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_FOR_MACHINES = frozenset({"/metrics", "/healthz", "/readyz"})
+_PATHS = {
+    "/": "The page for people.",
+    "/api": "This list.",
+    "/api/status": "How the worker is: rates, lag, delay, what is up and down, its last warnings and errors.",
+    "/api/pools": "The pools that have ever been played in, 500 at most.",
+    "/api/leaderboard?pool=POOL[&limit=1..100][&after=CURSOR]": "As `rating-worker leaderboard --json`.",
+    "/api/player?id=PLAYER[&pool=POOL][&limit=0..100][&before=VERSION]": "As `rating-worker player --json`.",
+    "/api/history?id=PLAYER&pool=POOL[&before=VERSION]": (
+        "A player's rating over time: the latest 1,000 changes, thinned to 300 points; `before` goes further back."
+    ),
+    "/api/match?id=MATCH": "As `rating-worker explain --json`.",
+    "/metrics": "Prometheus metrics.",
+    "/healthz": "Alive? 200 or 503.",
+    "/readyz": "Taking matches? 200 or 503.",
+}
+
+
+class Page:
+    """What people see of a worker.
+
+    They are served on the loop that rates matches, so only so many requests are let in as nobody notices there, and
+    what the ledger knows is asked for on a connection that is not the pipeline's.
+
+    Args:
+        metrics: Of the worker.
+        health: Of the worker.
+        answers: Who answers what the ledger knows; without one there are no such paths.
+    """
+
+    def __init__(self, metrics: Metrics, health: Health, answers: Answers | None = None) -> None:
+        self._status = Status(metrics.registry, health)
+        self._answers = answers
+        self._admission = Admission()
+        self._assets = load_assets()
+
+    def start(self) -> None:
+        """Watch the metrics from now on."""
+        self._status.sampling.start()
+
+    async def stop(self) -> None:
+        """Watch no more, and leave Postgres."""
+        self._status.sampling.stop()
+        if self._answers is not None:
+            await self._answers.close()
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the paths to an application."""
+        app.router.add_get("/", self._asset)
+        app.router.add_get("/page/{name}", self._asset)
+        app.router.add_get("/api", self._list)
+        app.router.add_get("/api/status", self._now)
+        if self._answers is not None:
+            LedgerPaths(self._answers).add_to(app)
+        app.middlewares.append(self._guarded)
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Let people in as far as there is room, and say in words what they can't have. Machines are always let in."""
+        if request.path in _FOR_MACHINES:
+            return await handler(request)
+        if not await self._admission.admit():
+            return busy()
+        try:
+            return await handler(request)
+        except ParameterError as error:
+            return in_words(str(error), HTTPStatus.BAD_REQUEST)
+        except web.HTTPNotFound:
+            return in_words(f"There is nothing at {request.path}; /api lists what there is.", HTTPStatus.NOT_FOUND)
+        except web.HTTPMethodNotAllowed as error:
+            response = in_words("Nothing here changes anything: GET and HEAD only.", error.status)
+            response.headers["Allow"] = "GET, HEAD"
+            return response
+
+    async def _asset(self, request: web.Request) -> web.Response:
+        asset = self._assets.get(request.match_info.get("name", INDEX))
+        if asset is None:
+            raise web.HTTPNotFound
+        return of_asset(asset, request)
+
+    async def _list(self, request: web.Request) -> web.Response:
+        Parameters(request)
+        return as_json({"paths": _PATHS})
+
+    async def _now(self, request: web.Request) -> web.Response:
+        Parameters(request)
+        return as_json(self._status.document())
