@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from deploy.local import Stack
 
+pytestmark = pytest.mark.timeout(1_200)  # it waits for a registry, and for what is installed to be compiled
+
 _WELL_WITHIN_S, _LOOK_EVERY_S = 60.0, 0.2
 # Tells each opening of a file that could write to it, on the standard error of the process.
 _WATCHER = """\
