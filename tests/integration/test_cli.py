@@ -13,7 +13,7 @@ from tests.support.running import running
 from tests.support.waiting import until
 from tests.unit.cli.processes import cli, cli_process, role, seen, sql, start, url_of
 from worker.events import encode_match
-from worker.ledger.migrate import head_revision
+from worker.ledger.revision import head_revision
 from worker.stream.topics import wanted
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import structlog
 
 from worker.cli.exits import service
 from worker.cli.running import policies_of, run
-from worker.cli.session import worker_faults
+from worker.cli.worker_faults import worker_faults
 from worker.ops.logging import configure_logging
 from worker.service import Worker
 from worker.settings import LogFormat, Settings, load_settings, unknown_variables

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from worker.cli.database import postgres
 from worker.cli.exits import CommandError, Exit
-from worker.cli.reaching import reaching_kafka, reaching_postgres, sentence_of
+from worker.cli.reaching import reaching_kafka, reaching_postgres
 from worker.cli.running import policies_of
-from worker.ledger.errors import LedgerSetupError
+from worker.cli.worker_faults import worker_faults
 from worker.ledger.migrate import migrate
-from worker.ops.http import HttpServerError
-from worker.ops.tracing import TracingSetupError
-from worker.service import StopOverdueError, Worker
-from worker.stream.errors import StreamSetupError
+from worker.service import Worker
 from worker.stream.topics import create_topics
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from worker.settings import Settings
 
@@ -63,17 +60,6 @@ async def make_ready(settings: Settings, partitions: int) -> None:
         await migrate(settings.database_url.get_secret_value())
     with reaching_kafka(settings):
         await create_topics(settings, partitions=partitions)
-
-
-@contextmanager
-def worker_faults() -> Iterator[None]:
-    """Turn what keeps a worker from working, until somebody mends it, into the end of the command."""
-    try:
-        yield
-    except (LedgerSetupError, StreamSetupError, HttpServerError, TracingSetupError) as error:
-        raise CommandError(sentence_of(error), Exit.CONFIG) from error
-    except StopOverdueError as error:
-        raise CommandError(sentence_of(error), Exit.TEMPORARY) from error
 
 
 @asynccontextmanager

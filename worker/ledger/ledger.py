@@ -14,8 +14,8 @@ from worker.ledger.acquiring import Connections, transaction
 from worker.ledger.claims import Claims, hold
 from worker.ledger.connecting import advice, check_files, setup_advice
 from worker.ledger.errors import SETUP_FAULTS, LedgerSetupError
-from worker.ledger.migrate import head_revision
 from worker.ledger.references import References
+from worker.ledger.revision import head_revision
 from worker.ledger.transaction import BatchTransaction
 
 if TYPE_CHECKING:

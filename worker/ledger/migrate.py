@@ -60,14 +60,6 @@ async def migrate(database_url: str, *, revision: str = "head") -> tuple[str | N
         await engine.dispose()
 
 
-def head_revision() -> str:
-    """Return the newest revision that this version of the worker brings."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
-    if head is None:
-        raise RuntimeError(f"no migrations under {_FOLDER}")
-    return head
-
-
 def run_sql_file(name: str) -> None:
     """Run one .sql file of migrations/versions, whole, inside Alembic's transaction (called by the revisions)."""
     sql = (_FOLDER / "versions" / name).read_text(encoding="utf-8")

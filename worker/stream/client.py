@@ -59,7 +59,7 @@ def consumer(settings: Settings) -> AIOKafkaConsumer:
         max_poll_interval_ms=2**31 - 1,
         request_timeout_ms=settings.consumer_request_timeout_ms,
         fetch_max_bytes=32 * 1024 * 1024,
-        max_partition_fetch_bytes=2 * 1024 * 1024,
+        max_partition_fetch_bytes=1024 * 1024,
     )
 
 

@@ -10,7 +10,7 @@ from aiokafka.errors import KafkaConnectionError, NodeNotReadyError
 
 from worker.cli.exits import CommandError, Exit
 from worker.cli.reaching import described, reaching_kafka, reaching_postgres
-from worker.cli.session import worker_faults
+from worker.cli.worker_faults import worker_faults
 from worker.ledger.errors import LedgerSetupError
 from worker.ops.http import HttpServerError
 from worker.settings import DatabaseUrl, Settings
