@@ -245,12 +245,14 @@ class Pipeline:
             kind = "stopping" if self._stop.is_set() else "reassigned"
             raise BatchLostError(kind, f"given up, nothing of it is committed: {error!r}") from error
 
+        # Not the batch itself: tenacity ends in a cycle of references, which would keep it until the next collection.
+        epoch = None if batch is None else batch.epoch
         return retrying(
             max_wait_s=self._settings.retry_max_wait_s,
             stopping=self._stop,
             before_retry=self._unwell,
             give_up=give_up,
-            pointless=lambda: batch is not None and not self._source.holds(batch),
+            pointless=lambda: epoch is not None and not self._source.holds(epoch),
         )
 
     def _unwell(self, error: BaseException, tries: int) -> None:

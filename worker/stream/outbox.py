@@ -41,7 +41,7 @@ class Limits(dict[str, int]):
         self[error.topic] = error.size // 2
 
 
-@lru_cache(maxsize=200_000)
+@lru_cache(maxsize=65_536)
 def partition_for(key: bytes | None, count: int) -> int:
     """Give the partition of a key as every Kafka client does by default (murmur2), out of `count`.
 

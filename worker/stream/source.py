@@ -86,9 +86,9 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
             self._metrics.held(())
             await client.leave(self.consumer)
 
-    def holds(self, batch: Batch) -> bool:
-        """Tell whether the batch's partitions are still assigned as they were when it was fetched."""
-        return batch.epoch == self._epoch
+    def holds(self, epoch: int) -> bool:
+        """Tell whether the partitions are still assigned as they were when a batch of that epoch was fetched."""
+        return epoch == self._epoch
 
     def reset(self) -> None:
         """Forget the positions: they are read from the committed offsets before the next record is taken."""
@@ -96,7 +96,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def done(self, batch: Batch) -> None:
         """Note that the batch is committed: the next one starts after it."""
-        if self.holds(batch):
+        if self.holds(batch.epoch):
             self._done.update(batch.offsets)
 
     async def next_batch(self) -> Batch | None:
@@ -132,7 +132,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         The batch before it counts as done (or dropped) when this is called.
         """
         self._idle.set()
-        if self._ready and self.holds(batch):
+        if self._ready and self.holds(batch.epoch):
             self._idle.clear()
             return True
         self._metrics.dropped(Dropped.STALE_EPOCH, len(batch.records))
