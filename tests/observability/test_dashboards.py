@@ -61,6 +61,8 @@ def test_every_query_uses_what_there_is(source: Path) -> None:
     [
         ("sum(rate(rating_rated_total[5m]))", "nobody exposes or records rating_rated_total"),
         ('rating_records_total{result="rated"}', "rating_records_total has no label result"),
+        ('rating_records_total{outcome="rate"}', "rating_records_total never has outcome=rate"),
+        ('rating_weight_ratio_bucket{le="0.8"}', "rating_weight_ratio_bucket never has le=0.8"),
         ("sum by (policy) (rating_records_total)", "nothing in it has the label policy"),
         ("job:rating_lag:sum", "nobody exposes or records job:rating_lag:sum"),
     ],

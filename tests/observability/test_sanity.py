@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from statistics import mean, stdev
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tests.integration.test_housekeeping import housekeeper
 from tests.integration.test_ledger import apply, arrivals
 from tests.integration.test_roles import WORKER, by, with_roles
 from tests.support.matches import stream
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from worker.housekeeping.tasks import Task
-    from worker.ledger.rounds import Round
+    from worker.ledger.rounds import Done, Round
     from worker.settings import Settings
 
 POLICIES = load_policies(None, ())
@@ -188,6 +191,31 @@ async def test_figures_are_read_now_and_then(ledger: Ledger) -> None:
     assert shown(metrics, "mean_points", "yi") == pytest.approx(before + 100)
 
 
+async def test_a_turn_shows_when_all_is_done(settings: Settings, ledger: Ledger) -> None:
+    """Who leads shows when it was done last; who does not, or fails half-way, shows nothing new."""
+    stop = asyncio.Event()
+    leads, waits = (housekeeper(settings, ledger, LATER, instance) for instance in ("one", "two"))
+    started = time.time()
+    await leads.turn(stop)
+    await waits.turn(stop)
+    done = last_done(leads._metrics)
+    assert done >= started
+    assert last_done(waits._metrics) == 0
+    leads._tasks = [Failing()]
+    with pytest.raises(RuntimeError, match="half-way"):
+        await leads.turn(stop)
+    assert last_done(leads._metrics) == done
+
+
+class Failing:
+    """A task with a bug."""
+
+    name = "failing"
+
+    async def piece(self, _round: Round, _now: datetime) -> Done | None:
+        raise RuntimeError("half-way")
+
+
 async def test_a_worker_may_look_under_a_role_of_its_own(blank_settings: Settings) -> None:
     """No more is needed for it than what a worker may do anyway."""
     ledger = await Ledger.open(by(await with_roles(blank_settings), WORKER), POLICIES)
@@ -218,6 +246,13 @@ def counted(metrics: Metrics) -> tuple[float, dict[str, float]]:
 def shown(metrics: Metrics, name: str, pool: str) -> float | None:
     """Give a figure of a pool."""
     return metrics.registry.get_sample_value(f"rating_pool_{name}", {"pool": pool})
+
+
+def last_done(metrics: Metrics) -> float:
+    """Give when a worker's housekeeping was last done."""
+    done = metrics.registry.get_sample_value("rating_housekeeping_last_finished_timestamp_seconds")
+    assert done is not None
+    return done
 
 
 async def _nobody(owner: str) -> None:

@@ -24,7 +24,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = DEPLOY / "prometheus" / "rules.yml"
 TARGET_LABELS = {"job", "instance"}
 _OURS = re.compile(r"(?<![\w:$\"])((?:rating|process|python)_\w+|\w+:[\w:]+|up)(?![\w:(])\s*(?:\{([^}]*)\})?")
-_MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
+_MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)\s*[\"']([^\"']*)[\"']")
 _GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
 _STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
 
@@ -48,7 +48,11 @@ def rules() -> list[Rule]:
     ]
 
 
-def exposed() -> dict[str, set[str]]:
+Labels = dict[str, set[str]]
+"""The values of each label; none where any will do."""
+
+
+def exposed() -> dict[str, Labels]:
     """Give the labels of every sample that a worker exposes, by its name, after all has happened once."""
     metrics = Metrics(CollectorRegistry())
     metrics.instance.describe(Settings())
@@ -70,25 +74,29 @@ def exposed() -> dict[str, set[str]]:
     metrics.noticed("policy-changed")
     metrics.housekeeping.audited(1, dict.fromkeys(Invariant, 0))
     metrics.housekeeping.pools.show([PoolFigures("yi", 2, 2, 0.5, 1200.0, 10.0)], for_s=60)
-    return {
-        sample.name: {*sample.labels, *TARGET_LABELS}
-        for family in metrics.registry.collect()
-        for sample in family.samples
-        if not sample.name.endswith("_created")
-    }
+    found: dict[str, Labels] = {}
+    for family in metrics.registry.collect():
+        for sample in family.samples:
+            if not sample.name.endswith("_created"):
+                labels = found.setdefault(sample.name, {label: set() for label in TARGET_LABELS})
+                for label, value in sample.labels.items():
+                    labels.setdefault(label, set()).add(value)
+    return found
 
 
-def known() -> dict[str, set[str]]:
+def known() -> dict[str, Labels]:
     """Give the labels of every name that a query may use; a recorded one carries its labels in front."""
-    recorded = {rule.name: {*rule.name.partition(":")[0].split("_")} for rule in rules() if not rule.alert}
-    return exposed() | recorded | {"up": TARGET_LABELS}
+    recorded: dict[str, Labels] = {
+        rule.name: {label: set() for label in rule.name.partition(":")[0].split("_")}
+        for rule in rules()
+        if not rule.alert
+    }
+    return exposed() | recorded | {"up": {label: set() for label in TARGET_LABELS}}
 
 
-def used(expr: str) -> Iterator[tuple[str, list[str]]]:
-    """Give the names that an expression uses, each with the labels that it selects by."""
-    bare = _STRING.sub("''", expr)
-    without_groupings = _GROUPING.sub(" ", bare)
-    for match in _OURS.finditer(without_groupings):
+def used(expr: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Give the names that an expression uses, each with the labels that it selects by, and the values."""
+    for match in _OURS.finditer(_GROUPING.sub(" ", expr)):
         yield match[1], _MATCHER.findall(match[2] or "")
 
 
@@ -102,16 +110,20 @@ def groupings(expr: str) -> set[str]:
     }
 
 
-def faults(expr: str, names: dict[str, set[str]]) -> list[str]:
-    """Name what in an expression is stale: names that nobody exposes or records, labels that they don't have."""
+def faults(expr: str, names: dict[str, Labels]) -> list[str]:
+    """Name what in an expression is stale: names that nobody exposes or records, labels and values that they lack."""
     found = []
     labels: set[str] = set()
     for name, selected in used(expr):
         if name not in names:
             found.append(f"nobody exposes or records {name}")
             continue
-        labels |= names[name]
-        found += [f"{name} has no label {label}" for label in selected if label not in names[name]]
+        labels |= names[name].keys()
+        for label, value in selected:
+            if label not in names[name]:
+                found.append(f"{name} has no label {label}")
+            elif (there := names[name][label]) and "$" not in value:
+                found += [f"{name} never has {label}={one}" for one in value.split("|") if one not in there]
     if not labels:
         found.append("no metric in it")
     return found + [f"nothing in it has the label {label}" for label in groupings(expr) - labels]

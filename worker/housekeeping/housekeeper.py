@@ -136,6 +136,8 @@ class Housekeeper:
                         rounds += 1
                     if done is None:
                         break
+            if not stop.is_set():
+                self._metrics.housekeeping.finished()
         finally:
             await out.stop()
             await client.leave(self._consumer)

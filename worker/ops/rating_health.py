@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from worker.rating.model import Change
 
 _K_BOUNDS = (10, 16, 20, 24, 32, 40, 50, 64, 80, 128)
-_WEIGHT_BOUNDS = (0, 0.1, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2)
+_WEIGHT_BOUNDS = (0, 0.1, 0.125, 0.25, 0.5, 0.75, 0.99, 1, 1.25, 1.5, 2)
 _DELTA_BOUNDS = (0, 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 64)
 _EVEN = 0.5
 _BUCKETS = 10  # from even to certain
