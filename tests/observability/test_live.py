@@ -46,6 +46,7 @@ HAPPENED = (
     "sum(rating_pool_provisional_ratio)",
     "sum(rating_calibration_actual_score_total)",
     "sum(rating_audited_entries_total)",
+    "max(rating_housekeeping_last_finished_timestamp_seconds)",
     "count(rating_ready == 1) == 2",
     "count(rating_component_up == 1) == 4",
     'sum(rating_database_connections{state="busy"} >= 0)',
