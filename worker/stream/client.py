@@ -28,8 +28,8 @@ MAX_PRODUCER_BATCH_BYTES = 512 * 1024
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
 _STOP_TIMEOUT_S = 3.0
 
-# After a commit the broker still writes its markers for a moment, and puts the next transaction off. aiokafka asks again
-# after 20 ms, which is longer than a small batch takes.
+# After a commit the broker still writes its markers for a moment, and puts the next transaction off. aiokafka asks
+# again after 20 ms, which is longer than a small batch takes.
 sender.BACKOFF_OVERRIDE = 0.002
 
 _log = structlog.get_logger(__name__)
