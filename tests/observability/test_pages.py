@@ -21,6 +21,16 @@ _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _PANEL = re.compile(r"\*(pipeline|rating health): ([^*]+)\*")
 _SETTING = re.compile(r"\bRATING_(\w+)\b")
 
+# What the runbook tells people to look for in the logs.
+LOG_LINES = (
+    "another process seems to run under our instance id",
+    "housekeeping can't work",
+    "housekeeping failed",
+    "housekeeping is put off",
+    "the ledger breaks an invariant",
+    "trying again",
+)
+
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 
@@ -82,3 +92,11 @@ def test_panels_name_alerts_and_settings_that_are_there(source: Path) -> None:
     alerts = {rule.name for rule in rules() if rule.alert}
     assert set(re.findall(r"\bRating[A-Z]\w+", text)) - alerts == set()
     assert set(_SETTING.findall(text)) - {name.upper() for name in Settings.model_fields} == set()
+
+
+@pytest.mark.parametrize("line", LOG_LINES)
+def test_log_lines_are_as_the_runbook_quotes_them(line: str) -> None:
+    """Whoever searches the logs for what the runbook quotes finds it."""
+    assert f"`{line}" in (DEPLOY / "runbook.md").read_text("utf-8")
+    sources = (DEPLOY.parent / "worker").rglob("*.py")
+    assert any(f'"{line}' in source.read_text("utf-8") for source in sources)
