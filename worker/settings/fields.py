@@ -112,7 +112,8 @@ class Fields(BaseSettings):
     batch_max_records: Annotated[int, Field(ge=1, le=20_000)] = 2_000
     """The most records in one batch, that is in one database transaction."""
     batch_max_bytes: Annotated[int, Field(ge=65_536, le=1_073_741_824)] = 32 * 1024 * 1024
-    """A batch takes no more records once their values, uncompressed, are so many bytes together."""
+    """A batch takes no more records once their values, uncompressed, are so many bytes together; under a backlog
+    a worker holds two batches, the next one beside the one in hand."""
     batch_max_wait_ms: Annotated[int, Field(ge=1, le=60_000)] = 200
     """How long a poll waits for records when there are none."""
     max_event_bytes: Annotated[int, Field(ge=256, le=16_777_216)] = 65_536
