@@ -42,9 +42,10 @@ lint: $(INSTALLED) ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(INSTALLED) ## Mend what can be mended of the style
+format: $(INSTALLED) ## Mend what can be mended of the style, and bring what is made from elsewhere up to date
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python -m deploy.helm
 
 bench: $(INSTALLED) ## Measure throughput against a straightforward consumer, in one run
 	$(BIN)/python -m deploy.local run -- $(BIN)/python -m tests.benchmarks

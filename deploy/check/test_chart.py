@@ -180,9 +180,10 @@ def test_who_asks_and_who_answers() -> None:
     monitor = one(resources, "ServiceMonitor")["spec"]
     assert monitor["endpoints"] == [{"port": "http", "path": "/metrics", "interval": "15s"}]
     assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert _open(render(DEFAULT)) == [[53, 53], [9092], [5432]]
     policy = one(resources, "NetworkPolicy")["spec"]
     assert [rule["ports"] for rule in policy["ingress"]] == [[{"port": 9500, "protocol": "TCP"}]]
-    assert [[port["port"] for port in rule["ports"]] for rule in policy["egress"]] == [[53, 53], [9093], [5432], [443]]
+    assert _open(resources) == [[53, 53], [9093], [5432], [4318], [443]]
 
 
 def test_rules_and_dashboards_are_those_of_the_repository() -> None:
@@ -255,7 +256,12 @@ def test_no_secret_is_in_what_is_rendered() -> None:
     for _, pod in pods(resources):
         environment: list[dict[str, Any]] = pod["spec"]["containers"][0]["env"]
         assert not [each for each in environment if "secretKeyRef" in json.dumps(each)]
-        assert not [each for each in environment if "PASSWORD" in each["name"] or "URL" in each["name"]]
+        assert not [each for each in environment if "PASSWORD" in each["name"] or "DATABASE" in each["name"]]
+
+
+def _open(resources: list[dict[str, Any]]) -> list[list[int]]:
+    egress = one(resources, "NetworkPolicy")["spec"]["egress"]
+    return [[port["port"] for port in rule["ports"]] for rule in egress]
 
 
 def _image(*arguments: str) -> str:

@@ -75,7 +75,7 @@ def test_every_package_has_a_wheel_for_the_image(machine: str, tmp_path: Path) -
     assert version is not None
     platforms = [f"--platform={name}_{machine}" for name in ("manylinux_2_28", "manylinux_2_17", "manylinux2014")]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    command += ["--require-hashes", f"--requirement={ROOT / 'deploy/lock/worker.txt'}", f"--dest={tmp_path}"]
+    command += ["--require-hashes", f"--requirement={ROOT / 'deploy/lock/tracing.txt'}", f"--dest={tmp_path}"]
     command += [f"--python-version={version[1]}", "--implementation=cp", *platforms]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own
     assert ran.returncode == 0, ran.stderr
@@ -117,6 +117,7 @@ def test_nothing_but_the_worker_is_in_it(built: Built) -> None:
     assert not list(installed.rglob("hatchling"))
     packages = next(installed.glob("lib/python*/site-packages"))
     assert (packages / "worker" / "schemas").is_dir()
+    assert (packages / "opentelemetry").is_dir(), "every setting can be used, that of tracing too"
     assert not (packages / "tests").exists()
     assert list(packages.glob("worker/__pycache__/*.pyc")), "bytecode is compiled, for a root that is read-only"
 

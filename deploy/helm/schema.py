@@ -127,7 +127,7 @@ def _key_of(kind: str) -> dict[str, Any]:
 
 def _network_policy() -> dict[str, Any]:
     peers = _of(ports={"type": "array", "items": _PORT, "minItems": 1}, to=_LIST)
-    egress = _of(kafka=peers, postgres=peers, dns=_of(to=_LIST), extra=_LIST)
+    egress = _of(kafka=peers, postgres=peers, tracing=peers, dns=_of(to=_LIST), extra=_LIST)
     return _of(enabled=_FLAG, ingress=_of(**{"from": _LIST}), egress=egress)
 
 
