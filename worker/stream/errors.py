@@ -11,7 +11,9 @@ from aiokafka.errors import (
     InvalidProducerEpoch,
     InvalidSessionTimeoutError,
     KafkaError,
+    MessageSizeTooLargeError,
     ProducerFenced,
+    RecordListTooLargeError,
     SaslAuthenticationFailed,
     TopicAuthorizationFailedError,
     TransactionalIdAuthorizationFailed,
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 # Another producer was started with our transactional id: on purpose by who took our partitions, by mistake by a second
 # worker with our instance id, or by the broker when a transaction timed out. aiokafka names it by either.
 FENCED: tuple[type[Exception], ...] = (ProducerFenced, InvalidProducerEpoch)
+
+# A topic does not take a batch, or our own client does not send it.
+TOO_LARGE: tuple[type[Exception], ...] = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 _NOT_ALLOWED: tuple[type[Exception], ...] = (
     ClusterAuthorizationFailedError,

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aiokafka.errors import MessageSizeTooLargeError, RecordListTooLargeError
-from aiokafka.partitioner import DefaultPartitioner
-
-from worker.stream.errors import RecordTooLargeError
+from worker.futures import retrieve
+from worker.stream.errors import TOO_LARGE, RecordTooLargeError
+from worker.stream.murmur2 import partition_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from aiokafka import AIOKafkaProducer
-
-_TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
-_partition_of: Callable[..., int] = DefaultPartitioner()
 
 
 class Outgoing(NamedTuple):
@@ -39,16 +34,6 @@ class Limits(dict[str, int]):
     def shrink(self, error: RecordTooLargeError) -> None:
         """Halve what a topic refused."""
         self[error.topic] = error.size // 2
-
-
-@lru_cache(maxsize=65_536)
-def partition_for(key: bytes | None, count: int) -> int:
-    """Give the partition of a key as every Kafka client does by default (murmur2), out of `count`.
-
-    Cached, since aiokafka computes it in Python and the same players come again and again.
-    """
-    partitions = list(range(count))
-    return _partition_of(key, partitions, partitions)
 
 
 async def send_all(
@@ -78,7 +63,7 @@ async def send_all(
             count = counts.get(topic)
             if count is None:
                 count = counts[topic] = len(await producer.partitions_for(topic))
-            at = (topic, partition_for(key, count) if key is not None else 0)
+            at = (topic, partition_of(key, count) if key is not None else 0)
             builder = builders.get(at)
             if builder is not None and topic in limits and builder.size() + len(value or b"") > limits[topic]:
                 await send(at, builder)
@@ -92,12 +77,12 @@ async def send_all(
         for at, builder in builders.items():
             await send(at, builder)
         await _all_taken([future for future, _, _ in sent])
-    except _TOO_LARGE as error:
+    except TOO_LARGE as error:
         raise _refused(sent, records) or error from error
     finally:
         # Whatever went wrong with one batch, the outcome of every other is retrieved, so that none is reported later.
         for future, _, _ in sent:
-            future.add_done_callback(_retrieve)
+            future.add_done_callback(retrieve)
 
 
 async def _all_taken(futures: Sequence[asyncio.Future[object]]) -> None:
@@ -118,15 +103,10 @@ def _refused(
     refused = [
         (builder.record_count(), builder.size(), topic)
         for future, topic, builder in sent
-        if future.done() and not future.cancelled() and isinstance(future.exception(), _TOO_LARGE)
+        if future.done() and not future.cancelled() and isinstance(future.exception(), TOO_LARGE)
     ]
     if not refused:
         return None
     count, size, topic = min(refused)
     largest = max(len(record.value or b"") for record in records if record.topic == topic)
     return RecordTooLargeError(topic, count, size, largest)
-
-
-def _retrieve(future: asyncio.Future[object]) -> None:
-    if not future.cancelled():
-        future.exception()

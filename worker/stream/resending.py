@@ -7,14 +7,12 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aiokafka.errors import MessageSizeTooLargeError, RecordListTooLargeError
-
 from worker.events import Place, mark_headers, replay_headers
 from worker.futures import retrieve
 from worker.settings import Delivery
 from worker.stream import client
-from worker.stream.errors import FENCED, StreamAwayError, stream_faults
-from worker.stream.outbox import partition_for
+from worker.stream.errors import FENCED, TOO_LARGE, StreamAwayError, stream_faults
+from worker.stream.murmur2 import partition_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 500  # letters in one transaction, at most
 _ABORT_S = 3.0
-_TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
 class OvertakenError(Exception):
@@ -108,7 +105,7 @@ class Resender:
                     "Another replay was started, or this one stood still for longer than "
                     "RATING_TRANSACTION_TIMEOUT_MS: it ends here. Look at what is left once no other runs."
                 ) from error
-            if not isinstance(error.__cause__, _TOO_LARGE):
+            if not isinstance(error.__cause__, TOO_LARGE):
                 raise
             await self._stop()  # the broker counts other sequence numbers now; the next start ends the transaction
             await self._start()
@@ -156,7 +153,7 @@ def _record(letter: Letter, partitions: int, at: datetime) -> _Record:
     and in the order of their letters. Where the topic was made anew with fewer partitions, the key decides.
     """
     origin = letter.failure.origin
-    by_key = 0 if letter.key is None else partition_for(letter.key, partitions)
+    by_key = 0 if letter.key is None else partition_of(letter.key, partitions)
     return _Record(
         origin.topic,
         origin.partition if origin.partition < partitions else by_key,
