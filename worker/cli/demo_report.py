@@ -150,7 +150,9 @@ def _next(report: Report) -> Iterator[str]:
     match_id = report.explained[0].match.match_id if report.explained else "MATCH_ID"
     page = next((page for page in report.leaderboards.values() if page.standings), None)
     player = page.standings[0].player_id if page else "PLAYER"
-    yield "`make demo` stops its servers now, with all that is in them; `make dev` keeps some up, under steady traffic."
+    yield "`make demo` stops its servers now, with all that is in them; `make dev` keeps some up, under steady traffic,"
+    yield "and prints where to look in a browser: throughput, lag, leaderboards, a player's rating, a match explained."
+    yield "Dashboards, alerts and the runbook are under deploy/."
     yield "On servers of your own, look further:"
     yield "  rating-worker leaderboard yi --limit 50"
     yield f"  rating-worker player {player}"

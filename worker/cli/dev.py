@@ -30,7 +30,7 @@ def dev(
 ) -> None:
     """Run a worker under steady made-up traffic, until Ctrl-C.
 
-    Makes the database and the topics ready first. Metrics and health are served on RATING_HTTP_PORT.
+    Makes the database and the topics ready first. The status page, metrics and health are served on RATING_HTTP_PORT.
     """
     settings = load_settings()
     only_here(settings, meant=yes)
@@ -45,7 +45,7 @@ async def _serve(settings: Settings, world: World, rate: float, partitions: int)
     with reaching_kafka(settings):
         async with Sender.open(settings) as sender, working(settings) as worker:
             say(f"A worker is at work on {rate:g} matches a second; Ctrl-C stops it.")
-            say(f"  {worker.http.url}/metrics  {worker.http.url}/readyz")
+            say(f"  to look at: {worker.http.url}/  (also {worker.http.url}/metrics and {worker.http.url}/readyz)")
             say(f"  export RATING_KAFKA_BOOTSTRAP={settings.kafka_bootstrap}")
             say(f"  export RATING_DATABASE_URL={settings.database_url}")
             say("  rating-worker leaderboard yi; rating-worker player amina-01")
