@@ -25,6 +25,7 @@ TOOLS = {
     "compose-spec": ("github.com/compose-spec/compose-go/v2/cmd", "v2.16.2"),
     "helm": ("helm.sh/helm/v4/cmd/helm", "v4.3.2"),
 }
+_USUAL = "/usr/local/go/bin/go"
 _WITHOUT_TOOLCHAINS = {"GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOFLAGS": "-trimpath"}
 
 
@@ -45,9 +46,9 @@ def tool(name: str) -> Path:
 
 
 def _build(what: str, folder: Path) -> None:
-    go = shutil.which("go")
+    go = shutil.which("go") or shutil.which(_USUAL)
     if go is None:
-        raise StackError(f"{what} is built with Go, which is not installed: no `go` in PATH")
+        raise StackError(f"{what} is built with Go, which is not installed: no `go` in PATH, nor {_USUAL}")
     _say(f"building {what}")
     started = time.monotonic()
     built = subprocess.run(  # noqa: S603 - pinned above
