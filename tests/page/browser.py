@@ -1,4 +1,4 @@
-"""Debian's Chromium without a window, driven over its DevTools protocol: what a page shows, and all that it complains of."""
+"""Chromium without a window, driven over its DevTools protocol: what a page shows, and what it complains of."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Browser:
     async def screenshot(self, file: Path) -> None:
         """Save the whole page as a picture."""
         answer = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-        file.write_bytes(base64.b64decode(answer["data"]))
+        await asyncio.to_thread(file.write_bytes, base64.b64decode(answer["data"]))
 
     async def close(self) -> None:
         """Let go of the tab."""
@@ -164,7 +164,7 @@ async def browser(folder: Path) -> AsyncIterator[Browser]:
         process = await asyncio.create_subprocess_exec(program(), *flags, stdout=out, stderr=out)
     try:
         port = profile / "DevToolsActivePort"
-        await until(lambda: port.exists() and len(port.read_text().split()) > 1, _START_S, lambda: log.read_text())
+        await until(lambda: port.exists() and len(port.read_text().split()) > 1, _START_S, log.read_text)
         address = f"http://127.0.0.1:{port.read_text().split()[0]}"
         async with aiohttp.ClientSession() as session:
             async with session.get(f"{address}/json/list") as answer:
