@@ -7,10 +7,13 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiokafka import TopicPartition
 
 from tests.support.waiting import until
 from worker.stream import client
-from worker.stream.outbox import Outgoing, send_all
+from worker.stream.errors import BatchLostError
+from worker.stream.outbox import Limits, Outgoing, send_all
+from worker.stream.publisher import ExactlyOncePublisher
 
 if TYPE_CHECKING:
     from tests.support.places import ProxiedServers
@@ -46,3 +49,31 @@ async def _give_up_and_be_fenced(servers: ProxiedServers) -> None:
     await until(slow._sender.sender_task.done, 60)
     await client.discard(slow)
     await client.discard(heir)
+
+
+async def test_a_transaction_that_ends_before_its_records_are_sent(servers: ProxiedServers) -> None:
+    """Another fences the producer, which the offsets are told first: the batch is lost, and that is no bug."""
+    settings = await servers.prepare("ended")
+    heir = client.producer(settings, settings.transactional_id)
+    publisher = ExactlyOncePublisher(settings, Limits())
+    await publisher.start()
+    await heir.start()
+    producer = publisher._producer
+    assert producer is not None
+    partitions_for = producer.partitions_for
+
+    async def late(topic: str) -> Any:  # as where the metadata of a topic has to be asked for
+        await until(lambda: not producer._txn_manager.is_in_transaction(), 30)
+        return await partitions_for(topic)
+
+    producer.partitions_for = late
+    try:
+        with pytest.raises(BatchLostError, match="another producer was started") as lost:
+            await publisher.stage(
+                [Outgoing(settings.rating_topic, b"key", b"value", [])], {TopicPartition(settings.match_topic, 0): 1}
+            )
+        assert lost.value.kind == "fenced"
+        assert publisher.settled
+    finally:
+        await publisher.stop()
+        await client.discard(heir)

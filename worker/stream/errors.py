@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     GroupAuthorizationFailedError,
+    IllegalOperation,
     InvalidProducerEpoch,
     InvalidSessionTimeoutError,
     KafkaError,
@@ -97,6 +98,6 @@ def stream_faults() -> Iterator[None]:
         ) from error
     except _NOT_ALLOWED as error:
         raise StreamSetupError(f"Kafka refuses: {error!r}. Mend the login, or the rights of this user.") from error
-    except (KafkaError, OSError, TimeoutError, AssertionError) as error:
-        # AssertionError is how aiokafka says that a producer is in the wrong state after a fault; a new one is started.
+    except (KafkaError, OSError, TimeoutError, AssertionError, IllegalOperation) as error:
+        # The last two are how aiokafka says that a producer is in the wrong state after a fault; a new one is started.
         raise StreamAwayError(f"Kafka is away or too slow: {error!r}") from error

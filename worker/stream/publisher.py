@@ -109,9 +109,10 @@ class ExactlyOncePublisher:
                 async with asyncio.timeout(self._settings.publish_timeout_s):
                     self._open = self._broken = True
                     await self._producer.begin_transaction()
+                    # The offsets first: where they say what ended the transaction, sending says only that it is over.
                     await both(
-                        send_all(self._producer, records, self.limits),
                         self._producer.send_offsets_to_transaction(dict(offsets), self._settings.consumer_group),
+                        send_all(self._producer, records, self.limits),
                     )
                     self._broken = False
         except StreamAwayError as error:
