@@ -32,6 +32,7 @@ _REST = 4.0  # times what a question took: Postgres and the loop work for the pa
 _LEAST_REST_S = 0.02
 _REST_AFTER_FAULT_S = 1.0
 _IDLE_S = 30.0
+_CLOSE_S = 1.0
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 Found = Literal["found", "unknown", "wrong", "away", "busy"]
@@ -102,8 +103,11 @@ class Desk:
 
     async def close(self) -> None:
         """Give up what is asked, and the connection."""
-        for task in list(self._asked.values()):
+        asked = list(self._asked.values())
+        for task in asked:
             task.cancel()
+        if asked:
+            await asyncio.wait(asked, timeout=_CLOSE_S)
         self._hang_up()
         if self._closing is not None:
             await self._closing
@@ -194,4 +198,4 @@ class Desk:
 
 async def _close(connection: asyncpg.Connection[Any]) -> None:
     with suppress(*PASSING_FAULTS):
-        await connection.close(timeout=1.0)
+        await connection.close(timeout=_CLOSE_S)
