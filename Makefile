@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev test check-deploy soak lint format bench lock clean
+.PHONY: help install demo dev test test-page check-deploy soak lint format bench lock clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -28,6 +28,9 @@ dev: $(INSTALLED) ## Keep the stack and a worker up under steady traffic, until 
 
 test: $(INSTALLED) ## Run every test, on real services
 	$(BIN)/python -m pytest
+
+test-page: $(INSTALLED) ## Visit the worker's page in a browser (needs Chromium); RATING_SCREENSHOTS=FOLDER keeps pictures
+	$(BIN)/python -m pytest tests/page/in_browser.py
 
 check-deploy: $(INSTALLED) ## Run the image's steps, render the chart, hold both and compose against their schemas (needs Go)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/lock/deploy.txt

@@ -84,7 +84,7 @@ class Browser:
 
         async def holds() -> bool:
             try:
-                return bool(await self.value(expression))
+                return bool(await self.value(f"!!({expression})"))  # an element has no value
             except AssertionError:  # in the midst of a navigation there may be nothing to ask
                 return False
 

@@ -54,7 +54,7 @@ async def test_a_visit(happened: Settings, tab: Browser) -> None:
             return len(figures) >= 4
 
         await until(moved, 60, lambda: f"stood at {figures}")
-        assert await tab.value("document.querySelectorAll('#lag .cells li').length") == 36
+        assert await tab.value("document.querySelectorAll('#lag .cells li').length") == 18
 
         await tab.follow("nav a[data-nav=leaderboard]")
         await tab.until(f"{READY} && {HEADING}.startsWith('Leaderboard of')")
