@@ -29,7 +29,7 @@ dev: $(INSTALLED) ## Keep the stack and a worker up under steady traffic, until 
 test: $(INSTALLED) ## Run every test, on real services
 	$(BIN)/python -m pytest
 
-test-page: $(INSTALLED) ## Visit the worker's page in a browser (needs Chromium); RATING_SCREENSHOTS=FOLDER keeps pictures
+test-page: $(INSTALLED) ## Visit the worker's page in a browser (needs Chromium); PAGE_SCREENSHOTS=FOLDER keeps pictures
 	$(BIN)/python -m pytest tests/page/in_browser.py
 
 check-deploy: $(INSTALLED) ## Run the image's steps, render the chart, hold both and compose against their schemas (needs Go)

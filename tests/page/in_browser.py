@@ -1,6 +1,6 @@
 """The page of a live worker in Chromium: `make test-page`. Not among plain pytest's tests: not everyone has a browser.
 
-RATING_SCREENSHOTS names a folder for pictures of every view, light and dark, narrow and wide.
+PAGE_SCREENSHOTS names a folder for pictures of every view, light and dark, narrow and wide.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ async def test_it_asks_only_while_somebody_looks(happened: Settings, tab: Browse
 
 async def test_every_view_fits_and_is_shown(happened: Settings, tab: Browser) -> None:
     """No view is wider than the window, narrow or wide, light or dark; the pictures are for people."""
-    folder = Path(os.environ["RATING_SCREENSHOTS"]) if "RATING_SCREENSHOTS" in os.environ else None
+    folder = Path(os.environ["PAGE_SCREENSHOTS"]) if "PAGE_SCREENSHOTS" in os.environ else None
     match = f"{HOSTILE[0]}0"
     views = {
         "worker": "",
