@@ -134,11 +134,12 @@ class Pipeline:
         await self._publisher.start()
         with self._metrics.stage(Stage.TRANSACTION):
             async with self._ledger.transaction(taken.batch.partitions) as transaction:
+                begin = self._publisher.begin(taken.batch.offsets)
                 if careful:  # Postgres refused a row: find it
-                    applied = await transaction.apply(taken.arrivals)
+                    _, applied = await both(begin, transaction.apply(taken.arrivals))
                     await self._stage(taken, applied)
                 else:
-                    applied = await transaction.rate(taken.arrivals)
+                    _, applied = await both(begin, transaction.rate(taken.arrivals))
                     # Side by side: the rows on their way to Postgres, the changes on theirs to Kafka; then both commit.
                     await both(self._write(transaction), self._stage(taken, applied))
                 committing = time.perf_counter()
@@ -158,7 +159,7 @@ class Pipeline:
             records = self._translator.outgoing(applied.publications)
             records += self._translator.dead_letters(taken.refusals + applied.refusals, taken.batch.records)
         with self._metrics.stage(Stage.FLUSH):
-            await self._publisher.stage(records, taken.batch.offsets)
+            await self._publisher.stage(records)
 
     def _count(self, taken: Taken, applied: Applied) -> None:
         metrics = self._metrics

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
 
 from tests.support.waiting import until
 from worker.stream import client
-from worker.stream.errors import BatchLostError
+from worker.stream.errors import BatchLostError, StreamAwayError
 from worker.stream.outbox import Limits, Outgoing, send_all
 from worker.stream.publisher import ExactlyOncePublisher
 
@@ -52,28 +53,35 @@ async def _give_up_and_be_fenced(servers: ProxiedServers) -> None:
 
 
 async def test_a_transaction_that_ends_before_its_records_are_sent(servers: ProxiedServers) -> None:
-    """Another fences the producer, which the offsets are told first: the batch is lost, and that is no bug."""
+    """Another fences the producer between its offsets and its records: the batch is lost, and that is no bug."""
     settings = await servers.prepare("ended")
     heir = client.producer(settings, settings.transactional_id)
     publisher = ExactlyOncePublisher(settings, Limits())
-    await publisher.start()
-    await heir.start()
-    producer = publisher._producer
-    assert producer is not None
-    partitions_for = producer.partitions_for
-
-    async def late(topic: str) -> Any:  # as where the metadata of a topic has to be asked for
-        await until(lambda: not producer._txn_manager.is_in_transaction(), 30)
-        return await partitions_for(topic)
-
-    producer.partitions_for = late
     try:
+        await publisher.begin({TopicPartition(settings.match_topic, 0): 1})
+        await heir.start()
         with pytest.raises(BatchLostError, match="another producer was started") as lost:
-            await publisher.stage(
-                [Outgoing(settings.rating_topic, b"key", b"value", [])], {TopicPartition(settings.match_topic, 0): 1}
-            )
+            await publisher.stage([Outgoing(settings.rating_topic, b"key", b"value", [])])
         assert lost.value.kind == "fenced"
         assert publisher.settled
+        with pytest.raises(BatchLostError):
+            await publisher.commit()
     finally:
         await publisher.stop()
         await client.discard(heir)
+
+
+async def test_a_producer_in_the_wrong_state(servers: ProxiedServers) -> None:
+    """aiokafka refuses to send once it knows that the transaction has failed: a new producer is started, no bug."""
+    settings = await servers.prepare("wrong_state")
+    publisher = ExactlyOncePublisher(settings, Limits())
+    try:
+        await publisher.begin({TopicPartition(settings.match_topic, 0): 1})
+        assert publisher._producer is not None
+        publisher._producer._txn_manager.error_transaction(KafkaError("as after a request that was refused"))
+        with pytest.raises(StreamAwayError, match="not in transaction"):
+            await publisher.stage([Outgoing(settings.rating_topic, b"key", b"value", [])])
+        await publisher.abort()
+        await publisher.begin({TopicPartition(settings.match_topic, 0): 1})
+    finally:
+        await publisher.stop()

@@ -118,7 +118,8 @@ class Housekeeper:
             async with asyncio.timeout(self._settings.publish_timeout_s):
                 published = await self._published(self._consumer)
             for number, publications in await self._rounds.unpublished(published or 0):
-                await out.stage(self._outgoing(publications), {self._at: number})
+                await out.begin({self._at: number})
+                await out.stage(self._outgoing(publications))
                 await out.commit()
                 published = number
                 rounds += 1
@@ -129,7 +130,8 @@ class Housekeeper:
                         done = await task.piece(round_, self._clock())
                         number, publications = (0, []) if done is None else await round_.record(task.name, done)
                         if number:
-                            await out.stage(self._outgoing(publications), {self._at: number})
+                            await out.begin({self._at: number})
+                            await out.stage(self._outgoing(publications))
                     if number:
                         await out.commit()
                         self._count(publications)
@@ -185,7 +187,8 @@ class Housekeeper:
         """
         today = self._clock().date()
         if published is not None and self._renewed != today:
-            await out.stage([], {self._at: published})
+            await out.begin({self._at: published})
+            await out.stage([])
             await out.commit()
         self._renewed = today
 

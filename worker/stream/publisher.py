@@ -1,22 +1,25 @@
-"""Publishing what a batch changed, in two modes of one shape: stage inside the Postgres transaction, commit after it.
+"""Publishing what a batch changed, in two modes of one shape: all but the commit comes before that of Postgres.
 
-exactly-once:  stage = records and offsets into a Kafka transaction, flushed;   commit = end it.
-at-least-once: stage = keep them;                                               commit = publish, then commit offsets.
+exactly-once:  begin = offsets into a Kafka transaction;  stage = records into it, flushed;  commit = end it.
+at-least-once: begin = keep the offsets;  stage = keep the records;  commit = publish them, then commit the offsets.
+
+The offsets go first, while the batch is rated: they are known, and the records could not go beside them. A broker that
+is changing the transaction's state puts their records off with NotEnoughReplicas (KIP-890), for 100 ms.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from worker.concurrently import both
 from worker.settings import Delivery
 from worker.stream import client
 from worker.stream.errors import FENCED, BatchLostError, StreamAwayError, StreamSetupError, stream_faults
 from worker.stream.outbox import Limits, Outgoing, send_all
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
@@ -35,12 +38,16 @@ class Publisher(Protocol):
     async def start(self) -> None:
         """Connect, if that is not done. Raises StreamAwayError where the broker is away."""
 
-    async def stage(self, records: Sequence[Outgoing], offsets: Mapping[TopicPartition, int]) -> None:
-        """Take the records of one batch and its offsets; nothing is visible to a read_committed reader yet.
+    async def begin(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Take the offsets of a batch, those of the next record of each partition; nothing is committed yet.
 
-        Args:
-            records: What to publish.
-            offsets: Of the next record of each partition.
+        Raises:
+            BatchLostError: Another producer has our transactional id.
+            StreamAwayError: The broker is away; call `abort`, then try the batch again.
+        """
+
+    async def stage(self, records: Sequence[Outgoing]) -> None:
+        """Take the records of a batch that was begun; nothing is visible to a read_committed reader yet.
 
         Raises:
             BatchLostError: Another producer has our transactional id.
@@ -100,23 +107,18 @@ class ExactlyOncePublisher:
             self._producer = await _started(self._settings, self._settings.transactional_id)
             self._open = self._unknown = self._broken = False
 
-    async def stage(self, records: Sequence[Outgoing], offsets: Mapping[TopicPartition, int]) -> None:
-        """Open a transaction, flush the records into it and add the offsets, side by side."""
+    async def begin(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Open a transaction and add the offsets."""
         await self.start()
-        assert self._producer is not None  # noqa: S101 - for the type checker: start() just set it
-        try:
-            with stream_faults():
-                async with asyncio.timeout(self._settings.publish_timeout_s):
-                    self._open = self._broken = True
-                    await self._producer.begin_transaction()
-                    # The offsets first: where they say what ended the transaction, sending says only that it is over.
-                    await both(
-                        self._producer.send_offsets_to_transaction(dict(offsets), self._settings.consumer_group),
-                        send_all(self._producer, records, self.limits),
-                    )
-                    self._broken = False
-        except StreamAwayError as error:
-            raise await self._fenced_or(error) from error
+        async with self._changing() as producer:
+            self._open = True
+            await producer.begin_transaction()
+            await producer.send_offsets_to_transaction(dict(offsets), self._settings.consumer_group)
+
+    async def stage(self, records: Sequence[Outgoing]) -> None:
+        """Flush the records into the transaction."""
+        async with self._changing() as producer:
+            await send_all(producer, records, self.limits)
 
     async def commit(self) -> None:
         """End the transaction."""
@@ -167,6 +169,20 @@ class ExactlyOncePublisher:
         await self.abort()
         await self._discard()
 
+    @asynccontextmanager
+    async def _changing(self) -> AsyncIterator[AIOKafkaProducer]:
+        """Change the open transaction within the publish timeout; a producer that failed at it is not used again."""
+        if self._producer is None:
+            raise BatchLostError("fenced", "the transaction of this batch is gone")
+        try:
+            with stream_faults():
+                async with asyncio.timeout(self._settings.publish_timeout_s):
+                    self._broken = True
+                    yield self._producer
+                    self._broken = False
+        except StreamAwayError as error:
+            raise await self._fenced_or(error) from error
+
     async def _fenced_or(self, error: StreamAwayError) -> Exception:
         lost = _lost(error, self._settings)
         if lost is None:
@@ -201,9 +217,13 @@ class AtLeastOncePublisher:
         if self._producer is None:
             self._producer = await _started(self._settings, None)
 
-    async def stage(self, records: Sequence[Outgoing], offsets: Mapping[TopicPartition, int]) -> None:
-        """Keep the records and the offsets for the commit."""
-        self._staged, self._offsets = records, offsets
+    async def begin(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Keep the offsets for the commit."""
+        self._offsets = offsets
+
+    async def stage(self, records: Sequence[Outgoing]) -> None:
+        """Keep the records for the commit."""
+        self._staged = records
 
     async def commit(self) -> None:
         """Publish, wait for all replicas, then commit the offsets."""
