@@ -67,7 +67,7 @@ async def _take(settings: Settings, events: Sequence[Event]) -> None:
 def _games() -> list[Match]:
     return [
         Match(
-            f"g{number}", POOL, BEGUN + timedelta(hours=number), _sides(HERO, f"b{number % 40}", (number % 4 > 0) * 1.0)
+            f"g{number}", POOL, BEGUN + timedelta(hours=number), _sides(HERO, f"b{number % 40}", float(number % 15 > 0))
         )
         for number in range(120)
     ]

@@ -54,7 +54,7 @@ async def test_a_visit(happened: Settings, tab: Browser) -> None:
             return len(figures) >= 4
 
         await until(moved, 60, lambda: f"stood at {figures}")
-        assert await tab.value("document.querySelectorAll('#lag .cells li').length") == 18
+        await tab.until("document.querySelectorAll('#lag .cells li').length === 18")
 
         await tab.follow("nav a[data-nav=leaderboard]")
         await tab.until(f"{READY} && {HEADING}.startsWith('Leaderboard of')")
@@ -152,7 +152,7 @@ async def test_every_view_fits_and_is_shown(happened: Settings, tab: Browser) ->
                 await tab.until(f"{READY} && document.getElementById('state').dataset.kind")
                 if name == "worker":
                     await tab.until(
-                        "document.querySelectorAll('.bars tr').length && document.querySelector('.spark .line')"
+                        "['.bars tr', '.spark .line', '.cells li'].every((one) => document.querySelector(one))"
                     )
                 assert not await tab.value("document.querySelector('[role=alert]')?.textContent"), name
                 assert await tab.value("document.documentElement.scrollWidth") == wide, (name, wide)

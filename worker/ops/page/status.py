@@ -27,6 +27,7 @@ _MOST_PARTITIONS = 100
 _NAMES = (
     "rating_records_total",
     "rating_consumer_lag_records",
+    "rating_assigned_partitions",
     "rating_retries_total",
     "rating_fences_total",
     "rating_lost_claims_total",
@@ -167,6 +168,7 @@ def _lag(figures: _Figures) -> dict[str, Any]:
         topics[labels["topic"]].append((int(labels["partition"]), records))
     return {
         "records": sum(records for its in topics.values() for _, records in its),
+        "partitions": figures.value("rating_assigned_partitions"),
         "topics": [_topic(topic, sorted(its)) for topic, its in sorted(topics.items())],
     }
 

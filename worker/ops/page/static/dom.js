@@ -58,7 +58,7 @@ export function seconds(value) {
   if (value === null || value === undefined) return "–";
   if (value < 0.001) return "< 1 ms";
   if (value < 1) return `${value < 0.01 ? fine.format(value * 1000) : whole.format(value * 1000)} ms`;
-  if (value < 60) return `${fine.format(value)} s`;
+  if (value < 60) return `${value < 10 && !Number.isInteger(value) ? fine.format(value) : whole.format(value)} s`;
   if (value < 3600) return `${Math.floor(value / 60)} min ${Math.floor(value % 60)} s`;
   if (value < 86400) return `${Math.floor(value / 3600)} h ${Math.floor((value % 3600) / 60)} min`;
   return `${Math.floor(value / 86400)} d ${Math.floor((value % 86400) / 3600)} h`;

@@ -44,5 +44,6 @@ function result(one, other, pool) {
 
 function change(side) {
   const delta = side.changes.reduce((sum, one) => sum + one.delta, 0);
+  if (delta === 0) return el("span", { class: "dim" }, "±0");
   return el("span", { class: `delta ${delta < 0 ? "down" : "up"}` }, signed(delta));
 }

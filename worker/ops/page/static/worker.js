@@ -33,7 +33,7 @@ export function worker() {
     const { per_second: rates, totals, delay, history } = status;
     const span = seconds(history.seconds);
     set(tiles.rated, rate(rates.rated), `${count(totals.rated)} matches since the start, ${count(totals.unrated)} not rated`);
-    set(tiles.lag, count(status.lag.records), status.lag.topics.length ? `in ${plural(partitions(status.lag), "partition")}` : "holds no partition");
+    set(tiles.lag, count(status.lag.records), status.lag.partitions ? `in ${plural(status.lag.partitions, "partition")}` : "holds no partition");
     set(tiles.delay, seconds(delay.p50_s), delay.records ? `99 % within ${seconds(delay.p99_s)}, from sent to acknowledged` : "nothing in the last minute");
     set(tiles.published, rate(rates.published), `${count(totals.published)} changes since the start`);
     set(tiles.dead, count(totals["dead-lettered"]), named(status.dead_letters) || "none since the start");
@@ -72,8 +72,6 @@ function set(one, value, more) {
   one.more.textContent = more;
 }
 
-const partitions = (lag) => lag.topics.reduce((sum, topic) => sum + topic.partitions.length + topic.more_partitions, 0);
-
 function ups(status) {
   const { connections, ready, live } = status;
   const row = (good, name, why) =>
@@ -92,7 +90,7 @@ function ups(status) {
 }
 
 function lags(lag) {
-  if (!lag.topics.length) return [el("p", { class: "dim" }, "This worker holds no partition now.")];
+  if (!lag.topics.length) return [el("p", { class: "dim" }, lag.partitions ? "Not known yet." : "This worker holds no partition now.")];
   const most = Math.max(1, ...lag.topics.flatMap((topic) => topic.partitions.map((one) => one.records)));
   return lag.topics.map((topic) =>
     el("div", { class: "topic" },
