@@ -19,7 +19,7 @@ def test_the_settings_table_is_the_one_of_the_code() -> None:
 def test_what_the_readme_links_to_is_there() -> None:
     """Every link to a file of this repository leads somewhere."""
     text = README.read_text(encoding="utf-8")
-    targets = [part.partition(")")[0] for part in text.split("](")[1:]]
-    missing = [to for to in targets if not to.startswith(("#", "http")) and not (README.parent / to.partition("#")[0]).exists()]
+    targets = [part.partition(")")[0].partition("#")[0] for part in text.split("](")[1:]]
+    missing = [to for to in targets if not to.startswith("http") and not (README.parent / to).exists()]
     assert targets
     assert missing == []
