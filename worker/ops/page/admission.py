@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-_A_SECOND = 20  # a request takes the loop for a fraction of a millisecond
+_A_SECOND = 10  # a request takes the loop for a millisecond or two
 _AT_ONCE = 60  # a page with all its parts, several times
 _LONGEST_WAIT_S = 2.0
-_REFUSALS_A_SECOND = 20
+_REFUSALS_A_SECOND = 10
 _LONGEST_REFUSAL_S = 30.0
 
 
 class Admission:
-    """Lets in sixty requests at once and twenty a second from then on.
+    """Lets in sixty requests at once and ten a second from then on.
 
     More of them wait, two seconds at most; then they are refused, and that slowly: whoever asks again as soon as they
     are refused costs next to nothing, and so do many who do.

@@ -11,7 +11,7 @@ from worker.ops.page.admission import Admission
 from worker.ops.page.assets import INDEX, load_assets
 from worker.ops.page.ledger import LedgerPaths
 from worker.ops.page.parameters import ParameterError, Parameters
-from worker.ops.page.replies import as_json, busy, in_words, of_asset
+from worker.ops.page.replies import as_json, busy, in_words, of_asset, of_json
 from worker.ops.page.status import Status
 
 if TYPE_CHECKING:
@@ -109,4 +109,4 @@ class Page:
 
     async def _now(self, request: web.Request) -> web.Response:
         Parameters(request)
-        return as_json(self._status.document())
+        return of_json(self._status.body())

@@ -30,7 +30,12 @@ HEADERS = {
 
 def as_json(document: Any, status: int = 200) -> web.Response:
     """Give a document."""
-    return _json(orjson.dumps(document, option=_OPTIONS), status)
+    return of_json(to_json(document), status)
+
+
+def to_json(document: Any) -> bytes:
+    """Encode a document as JSON."""
+    return orjson.dumps(document, option=_OPTIONS)
 
 
 def in_words(words: str, status: int) -> web.Response:
@@ -47,7 +52,7 @@ def busy() -> web.Response:
 
 def of_answer(answer: Answer) -> web.Response:
     """Give what the ledger answered."""
-    response = _json(answer.body, _STATUS[answer.found])
+    response = of_json(answer.body, _STATUS[answer.found])
     if answer.found in _RETRY_AFTER:
         response.headers["Retry-After"] = _RETRY_AFTER[answer.found]
     return response
@@ -61,5 +66,6 @@ def of_asset(asset: Asset, request: web.Request) -> web.Response:
     return web.Response(body=asset.body, content_type=asset.content_type, charset="utf-8", headers=headers)
 
 
-def _json(body: bytes, status: int) -> web.Response:
+def of_json(body: bytes, status: int = 200) -> web.Response:
+    """Give a document that is JSON already."""
     return web.Response(body=body, status=status, content_type="application/json")
