@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka.errors import ConcurrentTransactions, KafkaError
+from aiokafka.producer import sender
 
 from tests.support.waiting import until
 from worker.stream import client
@@ -85,3 +86,33 @@ async def test_a_producer_in_the_wrong_state(servers: ProxiedServers) -> None:
         await publisher.begin({TopicPartition(settings.match_topic, 0): 1})
     finally:
         await publisher.stop()
+
+
+async def test_the_next_transaction_begins_soon(servers: ProxiedServers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that still writes the markers of the last transaction is asked again in milliseconds, not in 100."""
+    waits: list[float] = []
+    handler = sender.AddOffsetsToTxnHandler
+    handle = handler.handle_response
+
+    def noted(self: Any, resp: Any) -> float | None:
+        wait: float | None = handle(self, resp)
+        if resp.error_code == ConcurrentTransactions.errno:
+            assert wait is not None
+            waits.append(wait)
+        return wait
+
+    monkeypatch.setattr(handler, "handle_response", noted)
+    settings = await servers.prepare("soon", partitions=12)
+    publisher = ExactlyOncePublisher(settings, Limits())
+    records = [Outgoing(settings.rating_topic, bytes([number]), b"value", []) for number in range(48)]
+    offset = 0
+    try:
+        while not waits:  # until one comes too soon: with markers for 12 partitions, most do
+            offset += 1
+            assert offset < 200, "the broker never put a transaction off"
+            await publisher.begin({TopicPartition(settings.match_topic, 0): offset})
+            await publisher.stage(records)
+            await publisher.commit()
+    finally:
+        await publisher.stop()
+    assert max(waits) < 0.01

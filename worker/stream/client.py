@@ -10,7 +10,6 @@ import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
-from aiokafka.producer import sender
 
 from worker.stream import security
 from worker.stream.diagnosis import explain
@@ -27,10 +26,6 @@ MAX_PRODUCER_BATCH_BYTES = 512 * 1024
 # Of a dead letter: a record as large as a broker takes, and our headers.
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
 _STOP_TIMEOUT_S = 3.0
-
-# After a commit the broker still writes its markers for a moment, and puts the next transaction off. aiokafka asks
-# again after 20 ms, which is longer than a small batch takes.
-sender.BACKOFF_OVERRIDE = 0.002
 
 _log = structlog.get_logger(__name__)
 
