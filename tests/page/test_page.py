@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
@@ -17,6 +18,7 @@ from tests.support.proxy import Proxy
 from tests.support.waiting import until
 from tests.unit.cli.processes import cli, sql
 from worker.ledger.sql import load
+from worker.ops.page.assets import Assets
 from worker.settings.values import DatabaseUrl
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ REFUSED: tuple[tuple[str, dict[str, str], int, str], ...] = (
     ("/page/../http.py", {}, 404, "There is nothing at /http.py"),
     ("/page/%2e%2e%2fpage.py", {}, 404, "There is nothing at"),
 )
-PATHS = ("/", "/api", "/api/status", "/api/pools", "/page/main.js", "/page/page.css", "/page/icon.svg")
+FILES = f"/page/{Assets().digest}"
+PATHS = ("/", "/api", "/api/status", "/api/pools", f"{FILES}/main.js", f"{FILES}/page.css", f"{FILES}/icon.svg")
 
 
 async def test_it_says_what_the_commands_say(happened: Settings) -> None:
@@ -143,11 +146,16 @@ async def test_it_only_reads(empty: Visitor) -> None:
 
 
 async def test_files_are_not_fetched_twice(empty: Visitor) -> None:
-    """A browser that has a file is told that it is the same; figures are never kept."""
-    first = await empty.get("/page/main.js")
-    again = await empty.get("/page/main.js", headers={"If-None-Match": first.headers["ETag"]})
-    assert (again.status, again.body) == (304, b"")
-    assert (await empty.get("/api/status")).headers["Cache-Control"] == "no-store"
+    """A browser keeps a file for ever, by an address that goes with its content; page and figures are never kept."""
+    page = (await empty.get("/")).body.decode()
+    named = re.findall(r'(?:src|href)="(/page/[^"]+)"', page)
+    assert len(named) == 3
+    for path in named:
+        kept = await empty.get(path)
+        assert (kept.status, kept.headers["Cache-Control"]) == (200, "max-age=31536000, immutable")
+        assert (await empty.get(re.sub("/[0-9a-f]{16}/", "/0123456789abcdef/", path))).status == 404
+    for path in ("/", "/api/status"):
+        assert (await empty.get(path)).headers["Cache-Control"] == "no-store"
 
 
 async def test_figures_move(settings: Settings) -> None:

@@ -22,14 +22,18 @@ class Admission:
         self._next = 0.0
         self._refused = 0
 
-    async def admit(self) -> bool:
-        """Wait for a turn. False where there are too many before it."""
+    async def admit(self, cost: float = 1.0) -> bool:
+        """Wait for a turn. False where there are too many before it.
+
+        Args:
+            cost: Of a usual request, how much this one takes the loop.
+        """
         now = asyncio.get_running_loop().time()
         turn = max(self._next, now - _AT_ONCE / _A_SECOND)
         if turn - now > _LONGEST_WAIT_S:
             await self._refuse()
             return False
-        self._next = turn + 1 / _A_SECOND
+        self._next = turn + cost / _A_SECOND
         if turn > now:
             await asyncio.sleep(turn - now)
         return True

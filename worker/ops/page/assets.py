@@ -6,28 +6,30 @@ from hashlib import blake2b
 from importlib.resources import files
 from typing import NamedTuple
 
-INDEX = "index.html"
-_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_INDEX = "index.html"
+_FOLDER = "/page/"
+_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
 class Asset(NamedTuple):
-    """A file in memory.
-
-    Attributes:
-        etag: Changes with the content, so that a browser need not fetch it again.
-    """
+    """A file in memory."""
 
     body: bytes
     content_type: str
-    etag: str
 
 
-def load_assets() -> dict[str, Asset]:
-    """Read every file of the page, by its name."""
-    found = {}
-    for file in (files(__package__) / "static").iterdir():
-        content_type = _TYPES.get(file.name.rpartition(".")[2])
-        if content_type is not None:
-            body = file.read_bytes()
-            found[file.name] = Asset(body, content_type, blake2b(body, digest_size=12).hexdigest())
-    return found
+class Assets:
+    """All files of the page.
+
+    Attributes:
+        digest: Of all but the index. It is in their addresses, so that a browser keeps them, and no old one with a new.
+        index: The page itself, which names them by those addresses.
+        files: All but the index, by name.
+    """
+
+    def __init__(self) -> None:
+        found = {file.name: file.read_bytes() for file in (files(__package__) / "static").iterdir() if file.is_file()}
+        index = found.pop(_INDEX)
+        self.digest = blake2b(b"".join(found[name] for name in sorted(found)), digest_size=8).hexdigest()
+        self.index = Asset(index.replace(f'"{_FOLDER}'.encode(), f'"{_FOLDER}{self.digest}/'.encode()), "text/html")
+        self.files = {name: Asset(body, _TYPES[name.rpartition(".")[2]]) for name, body in found.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from worker.ops.page.admission import Admission
-from worker.ops.page.assets import INDEX, load_assets
+from worker.ops.page.assets import Assets
 from worker.ops.page.ledger import LedgerPaths
 from worker.ops.page.parameters import ParameterError, Parameters
 from worker.ops.page.replies import as_json, busy, in_words, of_asset, of_json
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+_FILES = "/page/"
+_COST_OF_A_FILE = 0.25
 _FOR_MACHINES = frozenset({"/metrics", "/healthz", "/readyz"})
 _PATHS = {
     "/": "The page for people.",
@@ -57,7 +59,7 @@ class Page:
         self._status = Status(metrics.registry, health)
         self._answers = answers
         self._admission = Admission()
-        self._assets = load_assets()
+        self._assets = Assets()
 
     def start(self) -> None:
         """Watch the metrics from now on."""
@@ -71,8 +73,8 @@ class Page:
 
     def add_to(self, app: web.Application) -> None:
         """Add the paths to an application."""
-        app.router.add_get("/", self._asset)
-        app.router.add_get("/page/{name}", self._asset)
+        app.router.add_get("/", self._index)
+        app.router.add_get(_FILES + "{digest}/{name}", self._file)
         app.router.add_get("/api", self._list)
         app.router.add_get("/api/status", self._now)
         if self._answers is not None:
@@ -84,7 +86,7 @@ class Page:
         """Let people in as far as there is room, and say in words what they can't have. Machines are always let in."""
         if request.path in _FOR_MACHINES:
             return await handler(request)
-        if not await self._admission.admit():
+        if not await self._admission.admit(_COST_OF_A_FILE if request.path.startswith(_FILES) else 1.0):
             return busy()
         try:
             return await handler(request)
@@ -97,11 +99,14 @@ class Page:
             response.headers["Allow"] = "GET, HEAD"
             return response
 
-    async def _asset(self, request: web.Request) -> web.Response:
-        asset = self._assets.get(request.match_info.get("name", INDEX))
-        if asset is None:
+    async def _index(self, _request: web.Request) -> web.Response:
+        return of_asset(self._assets.index, for_ever=False)
+
+    async def _file(self, request: web.Request) -> web.Response:
+        file = self._assets.files.get(request.match_info["name"])
+        if file is None or request.match_info["digest"] != self._assets.digest:
             raise web.HTTPNotFound
-        return of_asset(asset, request)
+        return of_asset(file, for_ever=True)
 
     async def _list(self, request: web.Request) -> web.Response:
         Parameters(request)

@@ -58,11 +58,9 @@ def of_answer(answer: Answer) -> web.Response:
     return response
 
 
-def of_asset(asset: Asset, request: web.Request) -> web.Response:
-    """Give a file, or say that the browser has it already."""
-    headers = {"ETag": f'"{asset.etag}"', "Cache-Control": "no-cache"}
-    if any(one.value == asset.etag for one in request.if_none_match or ()):
-        return web.Response(status=304, headers=headers)
+def of_asset(asset: Asset, *, for_ever: bool) -> web.Response:
+    """Give a file; one whose address goes with its content is never asked for again."""
+    headers = {"Cache-Control": "max-age=31536000, immutable" if for_ever else "no-store"}
     return web.Response(body=asset.body, content_type=asset.content_type, charset="utf-8", headers=headers)
 
 
