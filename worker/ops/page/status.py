@@ -28,6 +28,7 @@ _WINDOW_S = 60
 _MOST_PARTITIONS = 100
 _NAMES = (
     "rating_records_total",
+    "rating_published_changes_total",
     "rating_consumer_lag_records",
     "rating_assigned_partitions",
     "rating_retries_total",
@@ -82,7 +83,7 @@ class Status:
             "ready": _verdict(self._health.ready()),
             "components": list(self._components()),
             "per_second": _per_second(then, now),
-            "totals": {outcome: now.records[outcome] for outcome in RecordOutcome} | {"published": now.published},
+            "totals": figures.totals(),
             "delay": _delay(earlier, now),
             "stages": _stages(earlier, now),
             "lag": _lag(figures),
@@ -121,6 +122,15 @@ class _Figures:
 
     def value(self, name: str) -> float:
         return sum(value for _, value in self._samples[name])
+
+    def totals(self) -> dict[str, float]:
+        """Give records by outcome since the start, those of nought too, and the published changes beside them."""
+        found = dict.fromkeys(map(str, RecordOutcome), 0.0) | {
+            "published": self.value("rating_published_changes_total")
+        }
+        for labels, value in self._samples["rating_records_total"]:
+            found[labels["outcome"]] += value
+        return found
 
     def by(self, name: str, label: str, *, nought: bool = False, **having: str) -> dict[str, float]:
         """Give values by a label, those of nought only where they are wanted."""
