@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -27,13 +28,16 @@ BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @given(
-    ratings=st.lists(st.floats(0, 3000), min_size=1, max_size=600),
-    marks=st.sets(st.integers(0, 599)),
+    seed=st.integers(),
+    count=st.integers(1, 600),
+    marked=st.floats(0, 1),
     most=st.integers(8, 100),
 )
-def test_thinning_keeps_the_shape(ratings: list[float], marks: set[int], most: int) -> None:
-    """Never more than asked for, in order, with the first, the last, the highest, the lowest and the latest mark."""
-    reasons = [Reason.VOID if place in marks else Reason.MATCH for place in range(len(ratings))]
+def test_thinning_keeps_the_shape(seed: int, count: int, marked: float, most: int) -> None:
+    """Never more than asked for, in order, with the first, the last, the highest, the lowest and the latest marks."""
+    chance = random.Random(seed)
+    ratings = [chance.uniform(0, 3000) for _ in range(count)]
+    reasons = [Reason.VOID if chance.random() < marked else Reason.MATCH for _ in range(count)]
     points = [
         Point(place + 1, BEGUN + timedelta(hours=place), rating, reason, None)
         for place, (rating, reason) in enumerate(zip(ratings, reasons, strict=True))
@@ -43,8 +47,8 @@ def test_thinning_keeps_the_shape(ratings: list[float], marks: set[int], most: i
     assert [point for point in points if point in kept] == kept
     assert (kept[0], kept[-1]) == (points[0], points[-1])
     assert (min(point.rating for point in kept), max(point.rating for point in kept)) == (min(ratings), max(ratings))
-    marked = [point for point in points if point.reason is Reason.VOID]
-    assert set(marked[-(most // 4) :]) <= set(kept)
+    marks = [point for point in points if point.reason is Reason.VOID]
+    assert set(marks[-(most // 4) :]) <= set(kept)
 
 
 async def test_few_are_let_in() -> None:
