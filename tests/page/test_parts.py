@@ -54,9 +54,9 @@ def test_thinning_keeps_the_shape(seed: int, count: int, marked: float, most: in
 async def test_few_are_let_in() -> None:
     """A burst goes through, some wait for their turn, the rest is refused."""
     admission = Admission()
-    let_in = await asyncio.gather(*(admission.admit() for _ in range(100)))
-    assert 80 <= sum(let_in) <= 85, "sixty at once, two seconds' worth that wait, and what time lets in meanwhile"
-    assert all(let_in[:80])
+    let_in = await asyncio.gather(*(admission.admit() for _ in range(90)))
+    assert 70 <= sum(let_in) <= 75, "sixty at once, two seconds' worth that wait, and what time lets in meanwhile"
+    assert all(let_in[:70])
 
 
 @pytest.mark.parametrize(

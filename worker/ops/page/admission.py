@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-_A_SECOND = 10  # a request takes the loop for a millisecond or two
+_A_SECOND = 5  # one that asks the ledger takes the loop for a few milliseconds
 _AT_ONCE = 60  # a page with all its parts, several times
 _LONGEST_WAIT_S = 2.0
 _REFUSALS_A_SECOND = 10
@@ -12,7 +12,7 @@ _LONGEST_REFUSAL_S = 30.0
 
 
 class Admission:
-    """Lets in sixty requests at once and ten a second from then on.
+    """Lets in sixty requests at once and five a second from then on.
 
     More of them wait, two seconds at most; then they are refused, and that slowly: whoever asks again as soon as they
     are refused costs next to nothing, and so do many who do.

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _FILES = "/page/"
-_COST_OF_A_FILE = 0.25
+_COSTLY = "/api/"
+_STATUS = "/api/status"
+_CHEAP = 0.25  # of what a question to the ledger takes the loop: a file, figures that are there
 _FOR_MACHINES = frozenset({"/metrics", "/healthz", "/readyz"})
 _PATHS = {
     "/": "The page for people.",
@@ -76,7 +78,7 @@ class Page:
         app.router.add_get("/", self._index)
         app.router.add_get(_FILES + "{digest}/{name}", self._file)
         app.router.add_get("/api", self._list)
-        app.router.add_get("/api/status", self._now)
+        app.router.add_get(_STATUS, self._now)
         if self._answers is not None:
             LedgerPaths(self._answers).add_to(app)
         app.middlewares.append(self._guarded)
@@ -86,7 +88,9 @@ class Page:
         """Let people in as far as there is room, and say in words what they can't have. Machines are always let in."""
         if request.path in _FOR_MACHINES:
             return await handler(request)
-        if not await self._admission.admit(_COST_OF_A_FILE if request.path.startswith(_FILES) else 1.0):
+        if not await self._admission.admit(
+            1.0 if request.path.startswith(_COSTLY) and request.path != _STATUS else _CHEAP
+        ):
             return busy()
         try:
             return await handler(request)
