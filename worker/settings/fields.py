@@ -142,9 +142,9 @@ class Fields(BaseSettings):
     """How often housekeeping looks for work: inactive players, signals, changed policies; one worker does it."""
 
     http_host: Annotated[str, StringConstraints(min_length=1, max_length=253)] = "127.0.0.1"
-    """Address of metrics and health; 0.0.0.0 or :: for all interfaces."""
+    """Address of the status page, metrics and health; 0.0.0.0 or :: for all interfaces."""
     http_port: Annotated[int, Field(ge=0, le=65_535)] = 9464
-    """Port of metrics and health; 0 takes a free one."""
+    """Port of the status page, metrics and health; 0 takes a free one."""
     tracing_url: OptionalUrl = None
     """OpenTelemetry collector that traces of sampled matches go to, by OTLP over HTTP: `http://HOST:4318/v1/traces`."""
     log_format: LogFormat = LogFormat.AUTO
