@@ -37,12 +37,14 @@ if TYPE_CHECKING:
     from worker.ops.spans import Spans
     from worker.settings import Settings
     from worker.stream.batch import Batch
+    from worker.stream.outbox import Outgoing
     from worker.stream.publisher import Publisher
     from worker.stream.source import Source
 
 _log = structlog.get_logger(__name__)
 _QUIET_TRIES = 5
 _TWIN_FENCES, _TWIN_WINDOW_S = 3, 120.0  # so often fenced within so many seconds
+_SLICE = 100  # changes encoded before the loop may turn
 _CAREFUL_RECORDS = 100  # in a batch in which a row that Postgres refuses is searched for
 
 
@@ -134,12 +136,13 @@ class Pipeline:
         await self._publisher.start()
         with self._metrics.stage(Stage.TRANSACTION):
             async with self._ledger.transaction(taken.batch.partitions) as transaction:
-                begin = self._publisher.begin(taken.batch.offsets)
-                if careful:  # Postgres refused a row: find it
-                    _, applied = await both(begin, transaction.apply(taken.arrivals))
+                offsets = taken.batch.offsets
+                if careful:  # Postgres refused a row: find it, before a Kafka transaction that waits for it is opened
+                    applied = await transaction.apply(taken.arrivals)
+                    await self._publisher.begin(offsets)
                     await self._stage(taken, applied)
                 else:
-                    _, applied = await both(begin, transaction.rate(taken.arrivals))
+                    _, applied = await both(self._publisher.begin(offsets), transaction.rate(taken.arrivals))
                     # Side by side: the rows on their way to Postgres, the changes on theirs to Kafka; then both commit.
                     await both(self._write(transaction), self._stage(taken, applied))
                 committing = time.perf_counter()
@@ -156,7 +159,10 @@ class Pipeline:
 
     async def _stage(self, taken: Taken, applied: Applied) -> None:
         with self._metrics.stage(Stage.ENCODE):
-            records = self._translator.outgoing(applied.publications)
+            records: list[Outgoing] = []
+            for at in range(0, len(applied.publications), _SLICE):
+                records += self._translator.outgoing(applied.publications[at : at + _SLICE])
+                await asyncio.sleep(0)  # so that Postgres is kept busy with the rows meanwhile
             records += self._translator.dead_letters(taken.refusals + applied.refusals, taken.batch.records)
         with self._metrics.stage(Stage.FLUSH):
             await self._publisher.stage(records)

@@ -144,10 +144,10 @@ class Worker:
                 raise
             raise StopOverdueError(_OVERDUE) from None
         finally:
-            if self._spans is not None:
-                await self._spans.close(self._left_s())
             if self._deadline is not None:
                 self._deadline.cancel()
+            if self._spans is not None:
+                await self._spans.close(self._left_s())
         _log.info("stopped", **(self.pipeline.totals if self.pipeline else {}))
 
     async def _with_kafka(self, ledger: Ledger) -> None:

@@ -116,3 +116,22 @@ async def test_the_next_transaction_begins_soon(servers: ProxiedServers, monkeyp
     finally:
         await publisher.stop()
     assert max(waits) < 0.01
+
+
+async def test_a_producer_that_is_dropped_with_its_transaction_open(servers: ProxiedServers) -> None:
+    """What the broker did not hear to be over is not settled, so that whoever takes the partitions fences it."""
+    settings = await servers.prepare("left_open", kafka_request_timeout_s=1.0, publish_timeout_s=2.0)
+    publisher = ExactlyOncePublisher(servers.through(settings), Limits())
+    try:
+        await publisher.begin({TopicPartition(settings.match_topic, 0): 1})
+        servers.to_kafka.stall()
+        with pytest.raises(StreamAwayError):
+            await publisher.stage([Outgoing(settings.rating_topic, b"key", b"value", [])])
+        await publisher.abort()
+        assert not publisher.settled
+        servers.to_kafka.flow()
+        await publisher.start()  # ends it
+        assert publisher.settled
+    finally:
+        servers.to_kafka.flow()
+        await publisher.stop()

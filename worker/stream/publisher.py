@@ -144,7 +144,7 @@ class ExactlyOncePublisher:
         if self._unknown or self._broken:
             # A commit may be under way, and only a new producer's start tells its end; or aiokafka counted sequence
             # numbers that the broker never took, and such a producer stays refused.
-            await self._discard()
+            await self._leave_open()
             return
         try:
             with stream_faults():
@@ -152,7 +152,7 @@ class ExactlyOncePublisher:
                     await self._producer.abort_transaction()
             self._open = False
         except (StreamAwayError, StreamSetupError):
-            await self._discard()
+            await self._leave_open()
 
     async def fence(self, owner: str) -> None:
         """Start a producer under the other id and stop it: from then on the broker refuses the other's."""
@@ -189,6 +189,11 @@ class ExactlyOncePublisher:
             return error
         await self._discard()
         return lost
+
+    async def _leave_open(self) -> None:
+        """Drop a producer whose transaction the broker still has: only the next start under its id ends that."""
+        self._unknown = True
+        await self._discard()
 
     async def _discard(self) -> None:
         producer, self._producer, self._open = self._producer, None, False

@@ -110,6 +110,8 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         self._idle.set()
         if self._between:  # revoked and not assigned yet: aiokafka still names the old partitions, and none is ours
             await asyncio.sleep(self._settings.batch_max_wait_ms / 1000)
+            with stream_faults():  # aiokafka stops joining at a fault until somebody asks for it, as `getmany` would
+                self.consumer._coordinator.check_errors()  # noqa: SLF001 - nothing public asks without waiting
             return None
         if self._prepared_epoch != self._epoch:
             await self._prepare()
@@ -194,9 +196,9 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         """Let the batch in flight be finished, then give the claims up, so that nobody need fence this worker."""
+        self._between = True  # nothing new is begun
         if not revoked:
             return
-        self._between = True  # nothing new is begun
         try:
             # Half of what the group waits: the rest is for the release and for joining again.
             async with asyncio.timeout(self._settings.revocation_wait_s):
