@@ -80,8 +80,8 @@ def match_digest(match: Match) -> bytes:
         one, two = two, one
     text = (
         f"match-finished\0{match_id}\0{pool}\0{_instant(finished_at)}"
-        f"\0{one.id}\0{_SCORES[one.score]}\0{one.birth_year or ''}"
-        f"\0{two.id}\0{_SCORES[two.score]}\0{two.birth_year or ''}"
+        f"\0{one.id}\0{_SCORES.get(one.score, one.score)}\0{one.birth_year or ''}"
+        f"\0{two.id}\0{_SCORES.get(two.score, two.score)}\0{two.birth_year or ''}"
         f"\0{match_type}\0{tournament_id or ''}\0{verified}"
     )
     return blake2b(text.encode(), digest_size=16).digest()

@@ -118,7 +118,7 @@ class LedgerRow(NamedTuple):
     k_rule: str | None
     weight: float
     factors: list[list[Any]] | None
-    adjusted: Sequence[str] | None
+    adjusted: list[str] | None
     games: int
     policy_id: int
     occurred_at: datetime
@@ -145,7 +145,7 @@ class LedgerRow(NamedTuple):
                 change.k_rule,
                 change.weight,
                 [[factor.name, factor.value, factor.why] for factor in change.factors] if change.factors else None,
-                change.adjusted or None,
+                list(change.adjusted) if change.adjusted else None,
                 change.games,
                 policy_id,
                 change.occurred_at,
