@@ -41,7 +41,7 @@ select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::double precisi
 on conflict (pool_id, player_id) do nothing;
 
 -- name: update_ratings
--- Of players whom no absence marks any more: nearly all, and each array costs the worker as much as a rule.
+-- Of players whom no absence marks any more: nearly all, and each array less is less for the worker to encode.
 update ratings r
 set rating = b.rating, version = b.version, games = b.games, wins = b.wins, draws = b.draws, losses = b.losses,
     peak = b.peak, provisional = b.provisional, title = b.title, last_played_at = b.last_played_at,
