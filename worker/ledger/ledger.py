@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 _SQL = sql.load("connections.sql")
 _CLOSE_TIMEOUT_S = 5.0
-_QUERIES = 10_000_000  # then a new connection, lest a backend's memory grow for ever; two hours' at 100 batches a second
+# Then a new connection, lest a backend's memory grow for ever: those of two hours at 100 batches a second.
+_QUERIES = 10_000_000
 _READS_ONLY = "the server takes no writes: it is a standby, or default_transaction_read_only is on"
 
 
