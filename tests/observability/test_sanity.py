@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from worker.settings import Settings
 
 POLICIES = load_policies(None, ())
-LATER = datetime.now(UTC) + timedelta(minutes=10)  # what was recorded just now is settled by then
+LATER = datetime.now(UTC) + timedelta(days=1)  # settled by then is whatever a test records, however long the run lasts
 
 
 @pytest.fixture
