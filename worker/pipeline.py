@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, NoReturn
 
 import structlog
@@ -37,14 +38,12 @@ if TYPE_CHECKING:
     from worker.ops.spans import Spans
     from worker.settings import Settings
     from worker.stream.batch import Batch
-    from worker.stream.outbox import Outgoing
     from worker.stream.publisher import Publisher
     from worker.stream.source import Source
 
 _log = structlog.get_logger(__name__)
 _QUIET_TRIES = 5
 _TWIN_FENCES, _TWIN_WINDOW_S = 3, 120.0  # so often fenced within so many seconds
-_SLICE = 100  # changes encoded before the loop may turn
 _CAREFUL_RECORDS = 100  # in a batch in which a row that Postgres refuses is searched for
 
 
@@ -159,13 +158,11 @@ class Pipeline:
 
     async def _stage(self, taken: Taken, applied: Applied) -> None:
         with self._metrics.stage(Stage.ENCODE):
-            records: list[Outgoing] = []
-            for at in range(0, len(applied.publications), _SLICE):
-                records += self._translator.outgoing(applied.publications[at : at + _SLICE])
-                await asyncio.sleep(0)  # so that Postgres is kept busy with the rows meanwhile
-            records += self._translator.dead_letters(taken.refusals + applied.refusals, taken.batch.records)
+            changed = self._translator.outgoing(applied.publications)
+            refused = self._translator.dead_letters(taken.refusals + applied.refusals, taken.batch.records)
+            parcels = await self._publisher.pack(chain(changed, refused))
         with self._metrics.stage(Stage.FLUSH):
-            await self._publisher.stage(records)
+            await self._publisher.stage(parcels)
 
     def _count(self, taken: Taken, applied: Applied) -> None:
         metrics = self._metrics

@@ -21,7 +21,7 @@ from worker.rating.model import Change
 from worker.stream.outbox import Outgoing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from aiokafka.structs import ConsumerRecord
 
@@ -77,15 +77,14 @@ class Translator:
                 refusals.append(Refusal(origin, Reject.UNKNOWN_POOL, str(unknown)))
         return arrivals, refusals
 
-    def outgoing(self, publications: Iterable[Publication]) -> list[Outgoing]:
-        """Encode changes for the rating topic and notices for theirs."""
+    def outgoing(self, publications: Iterable[Publication]) -> Iterator[Outgoing]:
+        """Encode changes for the rating topic and notices for theirs, each when it is asked for."""
         changes, notices = self._settings.rating_topic, self._settings.notice_topic
-        return [
-            Outgoing(changes, *encode_change(what, traceparent=traceparent))
-            if isinstance(what, Change)
-            else Outgoing(notices, *encode_notice(what, traceparent=traceparent))
-            for what, traceparent in publications
-        ]
+        for what, traceparent in publications:
+            if isinstance(what, Change):
+                yield Outgoing(changes, *encode_change(what, traceparent=traceparent))
+            else:
+                yield Outgoing(notices, *encode_notice(what, traceparent=traceparent))
 
     def leave_out_from(self, size: int) -> None:
         """Leave values of this size and above, in bytes, out of dead letters: the topic turned out not to take one."""

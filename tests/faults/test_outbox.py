@@ -62,7 +62,7 @@ async def test_a_transaction_that_ends_before_its_records_are_sent(servers: Prox
         await publisher.begin({TopicPartition(settings.match_topic, 0): 1})
         await heir.start()
         with pytest.raises(BatchLostError, match="another producer was started") as lost:
-            await publisher.stage([Outgoing(settings.rating_topic, b"key", b"value", [])])
+            await publisher.stage(await publisher.pack([Outgoing(settings.rating_topic, b"key", b"value", [])]))
         assert lost.value.kind == "fenced"
         assert publisher.settled
         with pytest.raises(BatchLostError):
@@ -81,7 +81,7 @@ async def test_a_producer_in_the_wrong_state(servers: ProxiedServers) -> None:
         assert publisher._producer is not None
         publisher._producer._txn_manager.error_transaction(KafkaError("as after a request that was refused"))
         with pytest.raises(StreamAwayError, match="not in transaction"):
-            await publisher.stage([Outgoing(settings.rating_topic, b"key", b"value", [])])
+            await publisher.stage(await publisher.pack([Outgoing(settings.rating_topic, b"key", b"value", [])]))
         await publisher.abort()
         await publisher.begin({TopicPartition(settings.match_topic, 0): 1})
     finally:
@@ -111,7 +111,7 @@ async def test_the_next_transaction_begins_soon(servers: ProxiedServers, monkeyp
             offset += 1
             assert offset < 200, "the broker never put a transaction off"
             await publisher.begin({TopicPartition(settings.match_topic, 0): offset})
-            await publisher.stage(records)
+            await publisher.stage(await publisher.pack(records))
             await publisher.commit()
     finally:
         await publisher.stop()
@@ -126,7 +126,7 @@ async def test_a_producer_that_is_dropped_with_its_transaction_open(servers: Pro
         await publisher.begin({TopicPartition(settings.match_topic, 0): 1})
         servers.to_kafka.stall()
         with pytest.raises(StreamAwayError):
-            await publisher.stage([Outgoing(settings.rating_topic, b"key", b"value", [])])
+            await publisher.stage(await publisher.pack([Outgoing(settings.rating_topic, b"key", b"value", [])]))
         await publisher.abort()
         assert not publisher.settled
         servers.to_kafka.flow()

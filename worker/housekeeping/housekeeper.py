@@ -119,7 +119,7 @@ class Housekeeper:
                 published = await self._published(self._consumer)
             for number, publications in await self._rounds.unpublished(published or 0):
                 await out.begin({self._at: number})
-                await out.stage(self._outgoing(publications))
+                await out.stage(await out.pack(self._outgoing(publications)))
                 await out.commit()
                 published = number
                 rounds += 1
@@ -131,7 +131,7 @@ class Housekeeper:
                         number, publications = (0, []) if done is None else await round_.record(task.name, done)
                         if number:
                             await out.begin({self._at: number})
-                            await out.stage(self._outgoing(publications))
+                            await out.stage(await out.pack(self._outgoing(publications)))
                     if number:
                         await out.commit()
                         self._count(publications)
@@ -188,7 +188,7 @@ class Housekeeper:
         today = self._clock().date()
         if published is not None and self._renewed != today:
             await out.begin({self._at: published})
-            await out.stage([])
+            await out.stage(await out.pack([]))
             await out.commit()
         self._renewed = today
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,9 +12,11 @@ from worker.stream.errors import TOO_LARGE, RecordTooLargeError
 from worker.stream.murmur2 import partition_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from aiokafka import AIOKafkaProducer
+
+_SLICE = 100  # records packed before the loop may turn
 
 
 class Outgoing(NamedTuple):
@@ -36,53 +39,74 @@ class Limits(dict[str, int]):
         self[error.topic] = error.size // 2
 
 
-async def send_all(
-    producer: AIOKafkaProducer, records: Sequence[Outgoing], limits: Mapping[str, int] = MappingProxyType({})
-) -> None:
-    """Send records, those of a partition in their order, and wait until every one is acknowledged.
+class Parcels:
+    """Batches of records, one or few a partition, those of a partition in their order.
+
+    Each record is written into its batch at once, so that not all of them are held beside the batches.
 
     Args:
         producer: A started one.
-        records: What to send.
         limits: How large batches may be.
+    """
+
+    def __init__(self, producer: AIOKafkaProducer, limits: Mapping[str, int] = MappingProxyType({})) -> None:
+        self._producer = producer
+        self._limits = limits
+        self._counts: dict[str, int] = {}
+        self._filling: dict[tuple[str, int], Any] = {}
+        self.batches: list[tuple[tuple[str, int], Any]] = []
+        self.largest: dict[str, int] = {}  # bytes of value, by topic
+
+    async def pack(self, records: Iterable[Outgoing]) -> None:
+        """Add records; in slices, so that what else is under way goes on."""
+        coming = iter(records)
+        while some := list(islice(coming, _SLICE)):
+            for topic in {record.topic for record in some} - self._counts.keys():
+                self._counts[topic] = len(await self._producer.partitions_for(topic))
+                self.largest[topic] = 0
+            self._add(some)
+            await asyncio.sleep(0)
+
+    def _add(self, records: Sequence[Outgoing]) -> None:
+        counts, filling, limits, largest = self._counts, self._filling, self._limits, self.largest
+        for topic, key, value, headers in records:
+            at = topic, partition_of(key, counts[topic]) if key is not None else 0
+            builder = filling.get(at)
+            size = len(value or b"")
+            largest[topic] = max(largest[topic], size)
+            if builder is not None and topic in limits and builder.size() + size > limits[topic]:
+                builder = None
+            if builder is None or builder.append(timestamp=None, key=key, value=value, headers=headers) is None:  # full
+                builder = filling[at] = self._producer.create_batch()
+                self.batches.append((at, builder))
+                builder.append(timestamp=None, key=key, value=value, headers=headers)
+
+
+async def send(producer: AIOKafkaProducer, parcels: Parcels) -> None:
+    """Send what was packed, and wait until every record is acknowledged.
 
     Raises:
         RecordTooLargeError: A topic does not take one of the batches for its size.
         KafkaError: The broker refuses one; some of the others may have been accepted.
     """
-    counts: dict[str, int] = {}
     sent: list[tuple[asyncio.Future[object], str, Any]] = []
-    builders: dict[tuple[str, int], Any] = {}
-
-    async def send(at: tuple[str, int], builder: Any) -> None:
-        topic, partition = at
-        sent.append((await producer.send_batch(builder, topic, partition=partition), topic, builder))
-
     try:
-        for topic, key, value, headers in records:
-            count = counts.get(topic)
-            if count is None:
-                count = counts[topic] = len(await producer.partitions_for(topic))
-            at = (topic, partition_of(key, count) if key is not None else 0)
-            builder = builders.get(at)
-            if builder is not None and topic in limits and builder.size() + len(value or b"") > limits[topic]:
-                await send(at, builder)
-                builder = None
-            if builder is None:
-                builder = builders[at] = producer.create_batch()
-            if builder.append(timestamp=None, key=key, value=value, headers=headers) is None:  # full
-                await send(at, builder)
-                builder = builders[at] = producer.create_batch()
-                builder.append(timestamp=None, key=key, value=value, headers=headers)
-        for at, builder in builders.items():
-            await send(at, builder)
+        for (topic, partition), builder in parcels.batches:
+            sent.append((await producer.send_batch(builder, topic, partition=partition), topic, builder))
         await _all_taken([future for future, _, _ in sent])
     except TOO_LARGE as error:
-        raise _refused(sent, records) or error from error
+        raise _refused(sent, parcels) or error from error
     finally:
         # Whatever went wrong with one batch, the outcome of every other is retrieved, so that none is reported later.
         for future, _, _ in sent:
             future.add_done_callback(retrieve)
+
+
+async def send_all(producer: AIOKafkaProducer, records: Iterable[Outgoing]) -> None:
+    """Pack and send records; raises as `send`."""
+    parcels = Parcels(producer)
+    await parcels.pack(records)
+    await send(producer, parcels)
 
 
 async def _all_taken(futures: Sequence[asyncio.Future[object]]) -> None:
@@ -96,9 +120,7 @@ async def _all_taken(futures: Sequence[asyncio.Future[object]]) -> None:
             future.result()
 
 
-def _refused(
-    sent: Sequence[tuple[asyncio.Future[object], str, Any]], records: Sequence[Outgoing]
-) -> RecordTooLargeError | None:
+def _refused(sent: Sequence[tuple[asyncio.Future[object], str, Any]], parcels: Parcels) -> RecordTooLargeError | None:
     """Say which batch was refused for its size; of several the one with the fewest records."""
     refused = [
         (builder.record_count(), builder.size(), topic)
@@ -108,5 +130,4 @@ def _refused(
     if not refused:
         return None
     count, size, topic = min(refused)
-    largest = max(len(record.value or b"") for record in records if record.topic == topic)
-    return RecordTooLargeError(topic, count, size, largest)
+    return RecordTooLargeError(topic, count, size, parcels.largest[topic])

@@ -3,6 +3,8 @@
 exactly-once:  begin = offsets into a Kafka transaction;  stage = records into it, flushed;  commit = end it.
 at-least-once: begin = keep the offsets;  stage = keep the records;  commit = publish them, then commit the offsets.
 
+In both, `pack` comes before `stage`: records become batches as fast as they are encoded.
+
 The offsets go first, while the batch is rated: they are known, and the records could not go beside them. A broker that
 is changing the transaction's state puts their records off with NotEnoughReplicas (KIP-890), for 100 ms.
 """
@@ -16,10 +18,10 @@ from typing import TYPE_CHECKING, Protocol
 from worker.settings import Delivery
 from worker.stream import client
 from worker.stream.errors import FENCED, BatchLostError, StreamAwayError, StreamSetupError, stream_faults
-from worker.stream.outbox import Limits, Outgoing, send_all
+from worker.stream.outbox import Limits, Outgoing, Parcels, send
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping
 
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
@@ -46,7 +48,15 @@ class Publisher(Protocol):
             StreamAwayError: The broker is away; call `abort`, then try the batch again.
         """
 
-    async def stage(self, records: Sequence[Outgoing]) -> None:
+    async def pack(self, records: Iterable[Outgoing]) -> Parcels:
+        """Put the records of a batch that was begun into parcels, each record as soon as it is made.
+
+        Raises:
+            BatchLostError: Another producer has our transactional id.
+            StreamAwayError: The broker does not say how many partitions a topic has.
+        """
+
+    async def stage(self, parcels: Parcels) -> None:
         """Take the records of a batch that was begun; nothing is visible to a read_committed reader yet.
 
         Raises:
@@ -115,16 +125,22 @@ class ExactlyOncePublisher:
             await producer.begin_transaction()
             await producer.send_offsets_to_transaction(dict(offsets), self._settings.consumer_group)
 
-    async def stage(self, records: Sequence[Outgoing]) -> None:
+    async def pack(self, records: Iterable[Outgoing]) -> Parcels:
+        """Put records into parcels."""
+        if self._producer is None:
+            raise _gone()
+        return await _packed(self._producer, records, self.limits)
+
+    async def stage(self, parcels: Parcels) -> None:
         """Flush the records into the transaction."""
         async with self._changing() as producer:
-            await send_all(producer, records, self.limits)
+            await send(producer, parcels)
 
     async def commit(self) -> None:
         """End the transaction."""
         producer = self._producer
         if producer is None or not self._open:
-            raise BatchLostError("fenced", "the transaction of this batch is gone")
+            raise _gone()
         self._unknown = True  # until the broker has answered; also when this call is cancelled
         try:
             with stream_faults():
@@ -173,7 +189,7 @@ class ExactlyOncePublisher:
     async def _changing(self) -> AsyncIterator[AIOKafkaProducer]:
         """Change the open transaction within the publish timeout; a producer that failed at it is not used again."""
         if self._producer is None:
-            raise BatchLostError("fenced", "the transaction of this batch is gone")
+            raise _gone()
         try:
             with stream_faults():
                 async with asyncio.timeout(self._settings.publish_timeout_s):
@@ -209,7 +225,7 @@ class AtLeastOncePublisher:
         self._settings = settings
         self._consumer = consumer
         self._producer: AIOKafkaProducer | None = None
-        self._staged: Sequence[Outgoing] = ()
+        self._staged: Parcels | None = None
         self._offsets: Mapping[TopicPartition, int] = {}
 
     @property
@@ -226,9 +242,15 @@ class AtLeastOncePublisher:
         """Keep the offsets for the commit."""
         self._offsets = offsets
 
-    async def stage(self, records: Sequence[Outgoing]) -> None:
+    async def pack(self, records: Iterable[Outgoing]) -> Parcels:
+        """Put records into parcels."""
+        await self.start()
+        assert self._producer is not None  # noqa: S101 - for the type checker: start() just set it
+        return await _packed(self._producer, records, self.limits)
+
+    async def stage(self, parcels: Parcels) -> None:
         """Keep the records for the commit."""
-        self._staged = records
+        self._staged = parcels
 
     async def commit(self) -> None:
         """Publish, wait for all replicas, then commit the offsets."""
@@ -237,11 +259,12 @@ class AtLeastOncePublisher:
         try:
             with stream_faults():
                 async with asyncio.timeout(self._settings.publish_timeout_s):
-                    await send_all(self._producer, self._staged, self.limits)
+                    if self._staged is not None:
+                        await send(self._producer, self._staged)
         except BaseException:
             await self.stop()  # what it still holds would be sent beside the second try
             raise
-        self._staged = ()
+        self._staged = None
         try:
             with stream_faults():
                 async with asyncio.timeout(self._settings.publish_timeout_s):
@@ -253,7 +276,7 @@ class AtLeastOncePublisher:
 
     async def abort(self) -> None:
         """Forget the staged records."""
-        self._staged = ()
+        self._staged = None
 
     async def fence(self, owner: str) -> None:
         """Do nothing: without transactions there is nothing to fence; a zombie can publish again what it had rated."""
@@ -263,6 +286,17 @@ class AtLeastOncePublisher:
         producer, self._producer = self._producer, None
         if producer is not None:
             await client.discard(producer)
+
+
+def _gone() -> BatchLostError:
+    return BatchLostError("fenced", "the transaction of this batch is gone")
+
+
+async def _packed(producer: AIOKafkaProducer, records: Iterable[Outgoing], limits: Limits) -> Parcels:
+    parcels = Parcels(producer, limits)
+    with stream_faults():
+        await parcels.pack(records)
+    return parcels
 
 
 def _lost(error: StreamAwayError, settings: Settings) -> BatchLostError | None:
