@@ -11,4 +11,4 @@ from asyncpg.protocol import protocol
 
 def ask_only_for_lists() -> None:
     """Let asyncpg take lists, tuples and sets for arrays, and nothing else."""
-    protocol.IterableABC = (list, tuple, set, frozenset)  # type: ignore[attr-defined] - a name of its own module
+    protocol.IterableABC = (list, tuple, set, frozenset)  # type: ignore[attr-defined]
