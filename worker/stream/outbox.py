@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from worker.futures import retrieve
-from worker.stream.errors import TOO_LARGE, RecordTooLargeError
+from worker.stream.errors import TOO_LARGE, RecordTooLargeError, stream_faults
 from worker.stream.murmur2 import partition_of
 
 if TYPE_CHECKING:
@@ -47,22 +47,36 @@ class Parcels:
     Args:
         producer: A started one.
         limits: How large batches may be.
+        timeout_s: How long the broker may take to say how many partitions a topic has.
     """
 
-    def __init__(self, producer: AIOKafkaProducer, limits: Mapping[str, int] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        producer: AIOKafkaProducer,
+        limits: Mapping[str, int] = MappingProxyType({}),
+        timeout_s: float | None = None,
+    ) -> None:
         self._producer = producer
         self._limits = limits
+        self._timeout_s = timeout_s
         self._counts: dict[str, int] = {}
         self._filling: dict[tuple[str, int], Any] = {}
         self.batches: list[tuple[tuple[str, int], Any]] = []
         self.largest: dict[str, int] = {}  # bytes of value, by topic
 
     async def pack(self, records: Iterable[Outgoing]) -> None:
-        """Add records; in slices, so that what else is under way goes on."""
+        """Add records; in slices, so that what else is under way goes on.
+
+        Raises:
+            StreamAwayError: The broker does not say how many partitions a topic has.
+            StreamSetupError: It does not let us know.
+        """
         coming = iter(records)
         while some := list(islice(coming, _SLICE)):
             for topic in {record.topic for record in some} - self._counts.keys():
-                self._counts[topic] = len(await self._producer.partitions_for(topic))
+                with stream_faults():  # around no more than this: what making a record raises is another matter
+                    async with asyncio.timeout(self._timeout_s):
+                        self._counts[topic] = len(await self._producer.partitions_for(topic))
                 self.largest[topic] = 0
             self._add(some)
             await asyncio.sleep(0)
@@ -103,7 +117,7 @@ async def send(producer: AIOKafkaProducer, parcels: Parcels) -> None:
 
 
 async def send_all(producer: AIOKafkaProducer, records: Iterable[Outgoing]) -> None:
-    """Pack and send records; raises as `send`."""
+    """Pack and send records; raises as both."""
     parcels = Parcels(producer)
     await parcels.pack(records)
     await send(producer, parcels)

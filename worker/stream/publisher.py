@@ -129,7 +129,7 @@ class ExactlyOncePublisher:
         """Put records into parcels."""
         if self._producer is None:
             raise _gone()
-        return await _packed(self._producer, records, self.limits)
+        return await _packed(self._producer, records, self.limits, self._settings.publish_timeout_s)
 
     async def stage(self, parcels: Parcels) -> None:
         """Flush the records into the transaction."""
@@ -246,7 +246,7 @@ class AtLeastOncePublisher:
         """Put records into parcels."""
         await self.start()
         assert self._producer is not None  # noqa: S101 - for the type checker: start() just set it
-        return await _packed(self._producer, records, self.limits)
+        return await _packed(self._producer, records, self.limits, self._settings.publish_timeout_s)
 
     async def stage(self, parcels: Parcels) -> None:
         """Keep the records for the commit."""
@@ -292,10 +292,9 @@ def _gone() -> BatchLostError:
     return BatchLostError("fenced", "the transaction of this batch is gone")
 
 
-async def _packed(producer: AIOKafkaProducer, records: Iterable[Outgoing], limits: Limits) -> Parcels:
-    parcels = Parcels(producer, limits)
-    with stream_faults():
-        await parcels.pack(records)
+async def _packed(producer: AIOKafkaProducer, records: Iterable[Outgoing], limits: Limits, timeout_s: float) -> Parcels:
+    parcels = Parcels(producer, limits, timeout_s)
+    await parcels.pack(records)
     return parcels
 
 
