@@ -108,8 +108,10 @@ def with_delivery(settings: Settings, delivery: Delivery) -> Settings:
     return settings
 
 
+# What a shell started in the background ignores SIGINT, and so does all that it starts: a run of the tests, say.
 STOPPING = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from aiokafka import AIOKafkaProducer
 from worker.cli import main
 number, method, before, passes = sys.argv.pop(1).split(":")
