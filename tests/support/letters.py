@@ -108,7 +108,7 @@ def with_delivery(settings: Settings, delivery: Delivery) -> Settings:
     return settings
 
 
-# What a shell started in the background ignores SIGINT, and so does all that it starts: a run of the tests, say.
+# What a shell starts in the background ignores SIGINT, and so does all that comes of it: a run of the tests, say.
 STOPPING = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)

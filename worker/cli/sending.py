@@ -34,7 +34,8 @@ class Sender:
         """Send records, those of a partition in their order.
 
         Raises:
-            KafkaError: The broker refuses one, or is away.
+            KafkaError: The broker refuses one.
+            StreamAwayError: It does not say how many partitions a topic has.
         """
         await send_all(self._producer, records)
         self.sent += len(records)
