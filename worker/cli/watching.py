@@ -70,7 +70,7 @@ class Watcher:
                 reading.cancel()
                 with suppress(asyncio.CancelledError):
                     await reading
-            await watcher._consumer.stop()
+            await client.leave(watcher._consumer)
 
     async def until(self, *, match_changes: int, dead_letters: int) -> None:
         """Wait until so many changes that came from games, two for each rated match, and dead letters were read."""
@@ -134,4 +134,4 @@ async def lag(settings: Settings) -> int:
                 for partition in partitions
             )
     finally:
-        await consumer.stop()
+        await client.leave(consumer)

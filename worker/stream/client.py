@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -16,7 +16,7 @@ from worker.stream.diagnosis import explain
 from worker.stream.errors import StreamAwayError, stream_faults
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Coroutine
 
     from worker.settings import Settings
 
@@ -110,7 +110,7 @@ async def administering(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient
         await explain(settings)
         raise
     finally:
-        await client.close()
+        await _ended(client.close())
 
 
 def overlook_told_faults(loop: asyncio.AbstractEventLoop) -> None:
@@ -130,19 +130,9 @@ def overlook_told_faults(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def leave(consumer: AIOKafkaConsumer) -> None:
-    """Stop a consumer and leave its group, within a few seconds, whatever it answers.
-
-    aiokafka's own stop lets the cancellation of its tasks out, as if whoever called it were cancelled.
-    """
-    try:
-        async with asyncio.timeout(_STOP_TIMEOUT_S):
-            await consumer.stop()
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-    except Exception as error:  # noqa: BLE001 - the group will miss this member after the session timeout
-        _log.warning("the group was not left in order", error=repr(error))
+    """Stop a consumer and leave its group, if it has one, within a few seconds, whatever it answers."""
+    if (error := await _ended(consumer.stop())) is not None:
+        _log.warning("a consumer was not stopped in order", error=repr(error))
 
 
 async def discard(producer: AIOKafkaProducer) -> None:
@@ -151,9 +141,7 @@ async def discard(producer: AIOKafkaProducer) -> None:
     aiokafka's own stop waits for unsent batches for ever, and leaves the exceptions of a fenced transaction to be
     reported as never retrieved; this ends the one and retrieves the other.
     """
-    with suppress(Exception):
-        async with asyncio.timeout(_STOP_TIMEOUT_S):
-            await producer.stop()
+    await _ended(producer.stop())
     left = _tasks_of(producer._sender, producer._message_accumulator)  # noqa: SLF001 - no public way to end them
     for task in left:
         task.cancel()
@@ -162,8 +150,7 @@ async def discard(producer: AIOKafkaProducer) -> None:
         for task in done:
             if not task.cancelled():
                 task.exception()
-    with suppress(Exception):
-        await producer.client.close()
+    await _ended(producer.client.close())
     for batches in producer._message_accumulator._batches.values():  # noqa: SLF001
         for batch in batches:
             if batch._drain_waiter.done() and not batch._drain_waiter.cancelled():  # noqa: SLF001
@@ -171,6 +158,25 @@ async def discard(producer: AIOKafkaProducer) -> None:
     waiter = producer._txn_manager and producer._txn_manager._transaction_waiter  # noqa: SLF001
     if waiter is not None and waiter.done() and not waiter.cancelled():
         waiter.exception()
+
+
+async def _ended(ending: Coroutine[Any, Any, None]) -> BaseException | None:
+    """Wait a few seconds for an end of aiokafka's, and give what it failed of.
+
+    It lets cancellations out as if whoever waits for it were cancelled: those of its own tasks, and that of a
+    connection's end whose waiter was cancelled once (a time limit is enough), each time the client is closed again.
+    """
+    try:
+        async with asyncio.timeout(_STOP_TIMEOUT_S):
+            await ending
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return error
+    except Exception as error:  # noqa: BLE001 - what is stopped is not needed any more
+        return error
+    return None
 
 
 def _tasks_of(*owners: object) -> set[asyncio.Task[Any]]:
