@@ -200,6 +200,7 @@ class Worker:
                 Figures(self.metrics.housekeeping, self._settings.housekeeping_interval_s),
             ],
             self.metrics,
+            in_backlog=lambda: source.in_backlog,
         )
         watch = asyncio.create_task(
             self._watch(pipeline, {Component.DATABASE: ledger.probe, Component.KAFKA: source.probe})

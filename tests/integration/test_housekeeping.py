@@ -16,6 +16,7 @@ from tests.support.kafka import read_all
 from tests.support.matches import START, stream
 from tests.support.waiting import until
 from tests.unit.rating.examples import YIBOARD
+from worker.housekeeping import integrity, tasks
 from worker.housekeeping.housekeeper import Housekeeper
 from worker.housekeeping.integrity import Integrity
 from worker.housekeeping.tasks import Inactivity, TellPolicies
@@ -62,7 +63,7 @@ def housekeeper(
     now: datetime,
     instance: str = "one",
     *,
-    tasks: Sequence[Task] | None = None,
+    todo: Sequence[Task] | None = None,
     interval_s: float = 600.0,
 ) -> Housekeeper:
     """Give a housekeeper to whom it is `now`."""
@@ -72,7 +73,7 @@ def housekeeper(
         settings.model_copy(update={"instance_id": instance, "housekeeping_interval_s": interval_s}),
         ledger,
         Translator(settings, POLICIES),
-        tasks or [TellPolicies(POLICIES), Inactivity(POLICIES), Integrity(POLICIES)],
+        todo or [TellPolicies(POLICIES), Inactivity(POLICIES), Integrity(POLICIES)],
         Metrics(CollectorRegistry()),
         clock=lambda: now,
     )
@@ -98,8 +99,15 @@ async def published(settings: Settings, topic: str, reason: str | None = None) -
     return [event for event in events if reason is None or event["reason"] == reason]
 
 
-async def test_absence_is_marked_and_costs_points_once(settings: Settings, ledger: Ledger) -> None:
-    """A sweep publishes each owed step and each mark once, and a second sweep of the day finds nothing to do."""
+@pytest.mark.parametrize("at_once", [300, 5])
+async def test_absence_is_marked_and_costs_points_once(
+    settings: Settings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """A sweep publishes each owed step and each mark once, and a second sweep of the day finds nothing to do.
+
+    However many players it ages in one piece.
+    """
+    monkeypatch.setattr(tasks, "_ABSENT", at_once)
     changes, notices = owed(LATER)
     assert changes, "nobody owes anything: the test would say nothing"
     assert notices
@@ -140,7 +148,7 @@ class Telling:
 async def test_a_notice_that_is_too_large_for_ever_holds_nobody_up(settings: Settings, ledger: Ledger) -> None:
     """It is left out and told as an error; what comes after it is published."""
     await configure_topic(settings, settings.notice_topic, max_message_bytes="10000")
-    keeper = housekeeper(settings, ledger, LATER, tasks=[Telling()], interval_s=1.0)
+    keeper = housekeeper(settings, ledger, LATER, todo=[Telling()], interval_s=1.0)
     stop = asyncio.Event()
 
     async def published_one() -> bool:
@@ -205,8 +213,48 @@ async def _nobody(owner: str) -> None:
     raise AssertionError(f"{owner} holds nothing that would have to be fenced")
 
 
-async def test_what_looks_like_boosting_and_win_trading_is_flagged_once(settings: Settings, ledger: Ledger) -> None:
-    """A new account that loses again and again to one player, and a pair that takes turns, are told of once."""
+class Endless:
+    """A task that is never done."""
+
+    name = "endless"
+
+    def __init__(self) -> None:
+        self.pieces = 0
+
+    async def piece(self, round_: Round, now: datetime) -> Done | None:  # noqa: ARG002 - it reads nothing
+        """Count."""
+        self.pieces += 1
+        return Done([], [], {}, {}, now)
+
+
+async def test_a_task_that_is_far_behind_holds_no_other_up(settings: Settings, ledger: Ledger) -> None:
+    """After some intervals of work the next task has its turn, and the turn does not count as finished."""
+    first, second = Endless(), Endless()
+    keeper = housekeeper(settings, ledger, LATER, todo=[first, second], interval_s=0)
+    await keeper.turn(asyncio.Event())
+    assert (first.pieces, second.pieces) == (1, 1)
+    finished = keeper._metrics.housekeeping._finished
+    assert finished._value.get() == 0
+
+
+async def test_a_stop_ends_the_rest_after_a_piece(settings: Settings, ledger: Ledger) -> None:
+    """However long the piece took: a worker that is told to stop does not wait for housekeeping."""
+    stop = asyncio.Event()
+    resting = asyncio.create_task(housekeeper(settings, ledger, LATER)._rest(1e6, stop))
+    stop.set()
+    await resting
+
+
+@pytest.mark.parametrize("heirs", [False, True])
+@pytest.mark.parametrize("at_once", [50, 3])
+async def test_what_looks_like_boosting_and_win_trading_is_flagged_once(
+    settings: Settings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, at_once: int, *, heirs: bool
+) -> None:
+    """A new account that loses again and again to one player, and a pair that takes turns, are told of once.
+
+    However many players are looked at in one piece, and if the next piece is another leader's.
+    """
+    monkeypatch.setattr(integrity, "_PLAYERS", at_once)
     games = [
         Match(f"boost-{n}", "yi", START + timedelta(minutes=n), (Side("booster", 1.0), Side("fresh", 0.0)))
         for n in range(6)
@@ -220,9 +268,16 @@ async def test_what_looks_like_boosting_and_win_trading_is_flagged_once(settings
         for n in range(8)
     ]
     await apply(ledger, arrivals(games, first_offset=5_000))
-    keeper = housekeeper(settings, ledger, datetime.now(UTC) + timedelta(minutes=10))
-    await keeper.turn(asyncio.Event())
-    await keeper.turn(asyncio.Event())
+    now, stop = datetime.now(UTC) + timedelta(minutes=10), asyncio.Event()
+    while heirs:
+        keeper = housekeeper(settings, ledger, now, secrets.token_hex(2), todo=[Integrity(POLICIES)], interval_s=0)
+        await keeper.turn(stop)
+        await keeper.leave()
+        if keeper._metrics.housekeeping._finished._value.get():
+            break
+    keeper = housekeeper(settings, ledger, now)
+    await keeper.turn(stop)
+    await keeper.turn(stop)
     told = await read_all(settings, settings.notice_topic)
     flags = [record.json() for record in told if "integrity-flagged" in (record.header("ce_type") or "")]
     cases = sorted((flag["signal"], flag["player_id"], flag["opponent_id"]) for flag in flags if flag["pool"] == "yi")

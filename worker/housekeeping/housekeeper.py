@@ -9,6 +9,8 @@ before, and publishes the round that Postgres has and the offset has not reached
 from __future__ import annotations
 
 import asyncio
+import time
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
@@ -41,6 +43,9 @@ _log = structlog.get_logger(__name__)
 _PUT_OFF: tuple[type[Exception], ...] = (*PASSING_FAULTS, BatchLostError, ClaimLostError)
 _ASK_AGAIN_S = 0.2
 _MISSED_TURNS = 3  # after so many the lead is up for grabs
+_TURNS = 10  # times the interval, after which a task that is far behind lets the others have their turn
+# Rest after a piece, times what the piece took: a tenth of the process while matches wait, half of it otherwise.
+_REST_IN_BACKLOG, _REST = 9.0, 1.0
 
 
 class Housekeeper:
@@ -53,6 +58,7 @@ class Housekeeper:
         tasks: What there is to do, in this order.
         metrics: Counts what is published.
         clock: The time as the tasks see it, aware; for tests.
+        in_backlog: Tells whether matches wait to be rated by this worker.
     """
 
     def __init__(
@@ -63,6 +69,7 @@ class Housekeeper:
         tasks: Sequence[Task],
         metrics: Metrics,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        in_backlog: Callable[[], bool] = lambda: False,
     ) -> None:
         self._settings = settings.model_copy(
             update={
@@ -78,6 +85,7 @@ class Housekeeper:
         self._tasks = tasks
         self._metrics = metrics
         self._clock = clock
+        self._in_backlog = in_backlog
         self._limits = Limits()
         self._too_large = float("inf")  # bytes of a notice's value, learnt from refusals
         self._renewed: date | None = None
@@ -124,8 +132,11 @@ class Housekeeper:
                 published = number
                 rounds += 1
             await self._renew(out, published)
+            all_done = True
             for task in self._tasks:
+                started = time.monotonic()
                 while not stop.is_set():
+                    began = time.monotonic()
                     async with self._rounds.open() as round_:
                         done = await task.piece(round_, self._clock())
                         number, publications = (0, []) if done is None else await round_.record(task.name, done)
@@ -138,12 +149,22 @@ class Housekeeper:
                         rounds += 1
                     if done is None:
                         break
-            if not stop.is_set():
+                    if time.monotonic() - started > _TURNS * self._settings.housekeeping_interval_s:
+                        all_done = False
+                        break
+                    await self._rest(time.monotonic() - began, stop)
+            if all_done and not stop.is_set():
                 self._metrics.housekeeping.finished()
         finally:
             await out.stop()
             await client.leave(self._consumer)
         return rounds
+
+    async def _rest(self, took_s: float, stop: asyncio.Event) -> None:
+        """Leave the process to the matches for a multiple of what a piece took."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(took_s * (_REST_IN_BACKLOG if self._in_backlog() else _REST)):
+                await stop.wait()
 
     def _outgoing(self, publications: Sequence[Publication]) -> list[Outgoing]:
         """Encode what is to be published, but for notices that their topic does not take: they hold nobody up."""
@@ -167,7 +188,7 @@ class Housekeeper:
             self._limits.shrink(error)
             _log.warning("a topic does not take what housekeeping publishes; tried again in less", **error.facts())
         elif error.topic == self._settings.notice_topic:
-            self._too_large = min(self._too_large, max(1, error.largest))
+            self._too_large = min(self._too_large, max(1, error.first_value))
         else:
             _log.error("the topic does not take a record of ours: raise its max.message.bytes", **error.facts())
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from worker.rating.policy_set import PolicySet
 
 _SQL = sql.load("housekeeping.sql")
-_STRETCH = 20_000  # players looked at in one piece
+_STRETCH = 20_000  # players looked at in one piece, in Postgres
+_ABSENT = 300  # and of them aged here: they stay locked meanwhile, and no match is rated
 
 
 class Task(Protocol):
@@ -70,15 +71,16 @@ class Inactivity:
         pools = await self._pools(round_)
         after, last = position["after"], await round_.connection.fetchval(_SQL["last_rating"])
         until = min(after + _STRETCH, last)
-        position |= {"after": until, "done": until >= last}
         if not pools:
-            return Done([], [], {}, position | {"done": True}, now)
+            return Done([], [], {}, position | {"after": until, "done": True}, now)
         cutoff = now - min(pools.values())
         book = Book(self._policies)
         changes: list[Change] = []
         notices: list[Notice] = []
         moved: dict[int, tuple[str, str, PlayerState]] = {}
-        rows = await round_.connection.fetch(_SQL["lock_absent"], after, until, cutoff, list(pools))
+        rows = await round_.connection.fetch(_SQL["lock_absent"], after, until, cutoff, list(pools), _ABSENT)
+        if len(rows) == _ABSENT:
+            until = rows[-1]["rating_id"]
         for rating_id, pool, player_id, *fields in rows:
             state = PlayerState(*fields)
             book.put_state(pool, player_id, state)
@@ -87,7 +89,7 @@ class Inactivity:
             notices += its_notices
             if book.states[pool, player_id] != state:
                 moved[rating_id] = (pool, player_id, book.states[pool, player_id])
-        return Done(changes, notices, moved, position, now)
+        return Done(changes, notices, moved, position | {"after": until, "done": until >= last}, now)
 
     async def _pools(self, round_: Round) -> dict[str, timedelta]:
         """Give the pools whose policy knows inactivity, and the shortest absence that counts."""

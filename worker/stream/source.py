@@ -44,6 +44,9 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         metrics: Where lag, rebalances and dropped records are counted.
         take: Claims partitions; runs before any record of them is taken, again after every reset.
         release: Gives the claims up; runs on an orderly revocation, after the batch in flight is done.
+
+    Attributes:
+        in_backlog: Whether more records waited than the latest batch could hold.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
         self._metrics = metrics
         self._take = take
         self._release = release
+        self.in_backlog = False
         self._epoch = 0
         self._prepared_epoch = -1
         self._between = False
@@ -168,8 +172,10 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
                 records += fresh
                 offsets[partition] = fresh[-1].offset + 1
         if not records:
+            self.in_backlog = False
             return None
         self._handed_out.update(offsets)
+        self.in_backlog = full
         return Batch(records, offsets, epoch, full)
 
     async def probe(self) -> None:

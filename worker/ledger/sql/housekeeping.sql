@@ -41,13 +41,14 @@ select key from notices where kind = $1 and key = any($2::text[]);
 select coalesce(max(rating_id), 0) from ratings;
 
 -- name: lock_absent
--- Of a stretch of players those who may owe something for their absence, locked.
+-- Of a stretch of players the first who may owe something for their absence, locked.
 select r.rating_id, p.name as pool, r.player_id, r.rating, r.version, r.games, r.wins, r.draws, r.losses, r.peak,
        r.last_played_at, r.idle_steps, r.inactive, r.requalify, r.boost, r.restarted
 from ratings r
 join pools p using (pool_id)
 where r.rating_id > $1 and r.rating_id <= $2 and r.version > 0 and r.last_played_at <= $3 and p.name = any($4::text[])
 order by r.rating_id
+limit $5
 for no key update of r;
 
 -- name: pool_names
@@ -60,16 +61,19 @@ select max(entry_id) from ledger where entry_id > $1 and entry_id <= $2 and reco
 -- name: later_entry
 select exists (select from ledger where entry_id > $1 and recorded_at <= $2);
 
--- name: games_of_stretch
--- The latest games of whoever played in a stretch of the ledger, with those that were voided since.
+-- name: players_of_stretch
+select distinct rating_id from ledger where entry_id > $1 and entry_id <= $2 and reason = 'match' order by rating_id;
+
+-- name: latest_games
+-- The latest games of these players, with those that were voided since.
 select p.name as pool, r.player_id, o.player_id as opponent_id, l.match_id, l.reason, l.score, l.delta, l.before,
        l.opponent_before, l.occurred_at, l.games
-from (select distinct rating_id from ledger where entry_id > $1 and entry_id <= $2 and reason = 'match') b
+from unnest($1::bigint[]) b(rating_id)
 join ratings r using (rating_id)
 join pools p using (pool_id)
 cross join lateral (
     select * from ledger e
-    where e.rating_id = b.rating_id and e.version > r.version - $3
+    where e.rating_id = b.rating_id and e.version > r.version - $2
 ) l
 join ratings o on o.rating_id = l.opponent_rating_id
 where l.reason in ('match', 'void')
