@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from contextlib import AsyncExitStack
 from itertools import chain
 from typing import TYPE_CHECKING, NoReturn
 
@@ -27,6 +28,8 @@ from worker.retrying import culprit, retrying
 from worker.stream.errors import BatchLostError, RecordTooLargeError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from tenacity import AsyncRetrying
 
     from worker.intake import Taken
@@ -133,15 +136,16 @@ class Pipeline:
     async def _process(self, taken: Taken, *, careful: bool) -> None:
         """Take a batch from events to committed offsets."""
         await self._publisher.start()
+        offsets, partitions = taken.batch.offsets, taken.batch.partitions
         with self._metrics.stage(Stage.TRANSACTION):
-            async with self._ledger.transaction(taken.batch.partitions) as transaction:
-                offsets = taken.batch.offsets
+            async with AsyncExitStack() as opened:
+                opening = opened.enter_async_context(self._ledger.transaction(partitions))
                 if careful:  # Postgres refused a row: find it, before a Kafka transaction that waits for it is opened
-                    applied = await transaction.apply(taken.arrivals)
+                    applied = await (await opening).apply(taken.arrivals)
                     await self._publisher.begin(offsets)
                     await self._stage(taken, applied)
                 else:
-                    _, applied = await both(self._publisher.begin(offsets), transaction.rate(taken.arrivals))
+                    _, (transaction, applied) = await both(self._publisher.begin(offsets), self._rate(opening, taken))
                     # Side by side: the rows on their way to Postgres, the changes on theirs to Kafka; then both commit.
                     await both(self._write(transaction), self._stage(taken, applied))
                 committing = time.perf_counter()
@@ -152,6 +156,10 @@ class Pipeline:
         self._count(taken, applied)
         if self._spans is not None:
             self._spans.batch(taken, applied)
+
+    async def _rate(self, opening: Awaitable[BatchTransaction], taken: Taken) -> tuple[BatchTransaction, Applied]:
+        transaction = await opening
+        return transaction, await transaction.rate(taken.arrivals)
 
     async def _write(self, transaction: BatchTransaction) -> None:
         self._metrics.took(Stage.WRITE, await transaction.write())
@@ -238,7 +246,7 @@ class Pipeline:
         advice = "the topic does not take a record of ours: raise its max.message.bytes"
         if error.topic in self._settings.dead_letter_topics.values():
             # One that its topic does not take must not hold up all that comes after it.
-            self._translator.leave_out_from(error.largest)
+            self._translator.leave_out_from(error.first_value)
             advice += ". Until this worker is started again, values of that size are left out, and named by their place"
         _log.error(advice, **error.facts())
 

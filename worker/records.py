@@ -9,15 +9,17 @@ from worker import __version__
 from worker.events import (
     MATCH_FINISHED,
     BadEventError,
+    Clock,
     Reject,
     dead_letter_headers,
-    decode,
+    decode_by,
     encode_change,
     encode_notice,
 )
 from worker.ledger.values import Arrival, Origin, Refusal
 from worker.rating.errors import UnknownPoolError
 from worker.rating.model import Change
+from worker.rating.named import new
 from worker.stream.outbox import Outgoing
 
 if TYPE_CHECKING:
@@ -49,28 +51,21 @@ class Translator:
 
     def arrivals(self, records: Iterable[ConsumerRecord[bytes, bytes]]) -> tuple[list[Arrival], list[Refusal]]:
         """Decode records; those that can't be are refused, each with its reason."""
-        now = datetime.now(UTC)
+        clock = Clock(datetime.now(UTC), self._max_ahead)
         arrivals: list[Arrival] = []
         refusals: list[Refusal] = []
         default_type = {self._settings.match_topic: MATCH_FINISHED}.get
         max_bytes = {self._settings.tournament_topic: max(self._settings.max_event_bytes, _LARGEST_LIST)}.get
-        usual, max_ahead, versions = self._settings.max_event_bytes, self._max_ahead, self._policies.versions
+        usual, versions = self._settings.max_event_bytes, self._policies.versions
         for record in records:
             topic = record.topic
-            origin = Origin(topic, record.partition, record.offset)
+            origin = new(Origin, (topic, record.partition, record.offset))
             try:
-                decoded = decode(
-                    record.value,
-                    record.headers,
-                    now=now,
-                    max_bytes=max_bytes(topic, usual),
-                    max_ahead=max_ahead,
-                    default_type=default_type(topic),
-                )
+                decoded = decode_by(clock, record.value, record.headers, max_bytes(topic, usual), default_type(topic))
                 pool = getattr(decoded.event, "pool", None)
                 if pool is not None:
                     versions(pool)
-                arrivals.append(Arrival(origin, decoded))
+                arrivals.append(new(Arrival, (origin, decoded)))
             except BadEventError as bad:
                 refusals.append(Refusal(origin, bad.reason, bad.detail))
             except UnknownPoolError as unknown:
@@ -82,7 +77,7 @@ class Translator:
         changes, notices = self._settings.rating_topic, self._settings.notice_topic
         for what, traceparent in publications:
             if isinstance(what, Change):
-                yield Outgoing(changes, *encode_change(what, traceparent=traceparent))
+                yield new(Outgoing, (changes, *encode_change(what, traceparent=traceparent)))
             else:
                 yield Outgoing(notices, *encode_notice(what, traceparent=traceparent))
 

@@ -3,6 +3,7 @@
 No Kafka and no clock here: bytes, headers and the time come in as arguments.
 """
 
+from worker.events.building import Clock
 from worker.events.dead_letter import dead_letter_headers
 from worker.events.dead_letter_reading import (
     Failure,
@@ -15,7 +16,7 @@ from worker.events.dead_letter_reading import (
     replay_headers,
 )
 from worker.events.digests import event_digest, incoming_id, match_digest
-from worker.events.incoming import MAX_AHEAD, Decoded, DecodedMatch, decode, decode_match
+from worker.events.incoming import MAX_AHEAD, Decoded, DecodedMatch, decode, decode_by, decode_match
 from worker.events.names import (
     ENTRIES_CLOSED,
     INCOMING,
@@ -59,6 +60,7 @@ __all__ = [
     "TOURNAMENT_OPENED",
     "TOURNAMENT_SEEDED",
     "BadEventError",
+    "Clock",
     "Decoded",
     "DecodedMatch",
     "Encoded",
@@ -70,6 +72,7 @@ __all__ = [
     "complaints",
     "dead_letter_headers",
     "decode",
+    "decode_by",
     "decode_match",
     "encode_change",
     "encode_event",

@@ -19,6 +19,7 @@ from worker.rating.model import (
     TournamentOpened,
     Void,
 )
+from worker.rating.named import new
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -53,14 +54,17 @@ def build_match(document: dict[str, Any], root: str, clock: Clock) -> Match:
             f"{root}.players[0].score and {root}.players[1].score are {one['score']} and {two['score']}; "
             "they must add up to 1",
         )
-    return Match(
-        document["match_id"],
-        document["pool"],
-        _happened(document, "finished_at", root, clock),
-        (_side(one), _side(two)) if one["id"] < two["id"] else (_side(two), _side(one)),
-        document.get("match_type", "ranked"),
-        document.get("tournament_id"),
-        document.get("verified", True),
+    return new(
+        Match,
+        (
+            document["match_id"],
+            document["pool"],
+            _happened(document, "finished_at", root, clock),
+            (_side(one), _side(two)) if one["id"] < two["id"] else (_side(two), _side(one)),
+            document.get("match_type", "ranked"),
+            document.get("tournament_id"),
+            document.get("verified", True),
+        ),
     )
 
 
@@ -167,4 +171,4 @@ def _side(player: dict[str, Any]) -> Side:
         birth_year = attributes.get("birth_year")
         if birth_year is not None:
             birth_year = int(birth_year)  # JSON has one kind of number: 1990.0 is whole
-    return Side(player["id"], _SCORES[player["score"]], birth_year)
+    return new(Side, (player["id"], _SCORES[player["score"]], birth_year))

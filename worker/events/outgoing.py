@@ -13,6 +13,7 @@ import orjson
 
 from worker.events.names import NOTICES, RATING_CHANGED, SOURCE
 from worker.events.rfc3339 import format_time
+from worker.rating.named import new
 from worker.rating.rounding import display
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def encode_change(change: Change, *, traceparent: str | None = None, source: str
     }
     key = f"{c.pool}|{c.player_id}".encode()
     headers = _headers(RATING_CHANGED, identity, occurred_at, key, traceparent, source)
-    return Encoded(key, orjson.dumps(body), headers)
+    return new(Encoded, (key, orjson.dumps(body), headers))
 
 
 @lru_cache(maxsize=1_000)

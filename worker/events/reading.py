@@ -11,6 +11,7 @@ import orjson
 
 from worker.events.names import MATCH_FINISHED
 from worker.events.reject import BadEventError, Reject, shown
+from worker.rating.named import new
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -49,7 +50,7 @@ def read(value: bytes | None, headers: Headers, max_bytes: int) -> Reading:
     if structured:
         document, ce_type, trace = _open(document, trace)
         root = "$.data"
-    return Reading(document, ce_type, root, trace if trace and _TRACEPARENT.fullmatch(trace) else None)
+    return new(Reading, (document, ce_type, root, trace if trace and _TRACEPARENT.fullmatch(trace) else None))
 
 
 def _attributes(headers: Headers) -> tuple[str | None, bool, str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 import orjson
 
@@ -36,6 +37,7 @@ def parse_time(text: str) -> datetime:
     return time
 
 
+@lru_cache(maxsize=64)  # the two changes of a match share theirs
 def format_time(time: datetime) -> str:
     """Return an aware datetime as RFC 3339 in UTC with a `Z`, with six decimals or, on a whole second, none."""
     if time.tzinfo is not UTC:

@@ -16,9 +16,12 @@ from worker.ledger.loading_rules import load_rules
 from worker.ledger.loading_tournaments import load_tournaments
 from worker.rating.book import Book
 from worker.rating.model import EntriesClosed, Lift, Match, PlayerState, Sanction, SanctionKind, Void
+from worker.rating.named import new
+from worker.rating.pair_times import pair_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import timedelta
 
     from asyncpg.pool import PoolConnectionProxy
 
@@ -112,7 +115,7 @@ async def _lock_players(connection: PoolConnectionProxy[Any], loaded: Loaded, pl
     for rating_id, pool_id, player_id, *state in rows:
         pool = pool_names[pool_id]
         loaded.rating_ids[pool, player_id] = rating_id
-        loaded.book.put_state(pool, player_id, PlayerState(*state))
+        loaded.book.put_state(pool, player_id, new(PlayerState, state))
 
 
 async def _load_pair_times(
@@ -123,12 +126,19 @@ async def _load_pair_times(
     for match in matches:
         pool, finished_at = match.pool, match.finished_at
         window = policies.at(pool, finished_at).pair_window
-        lo, hi = sorted(side.id for side in match.sides)
-        if window is None or (pool, lo) in loaded.new or (pool, hi) in loaded.new:
+        if window is None:
+            continue
+        one, other = match.sides
+        pair = pair_of(pool, one.id, other.id)
+        if (pool, one.id) in loaded.new or (pool, other.id) in loaded.new:
             continue  # who is new has met nobody
-        since = finished_at - min(window, finished_at - _FIRST_TIME)  # year 1 has no day before it
-        earliest, latest = reaches.get((pool, lo, hi), (since, finished_at))
-        reaches[pool, lo, hi] = (min(earliest, since), max(latest, finished_at))
+        since = _before(finished_at, window)
+        reach = reaches.get(pair)
+        if reach is not None:
+            earliest, latest = reach
+            reaches[pair] = (min(earliest, since), max(latest, finished_at))
+        else:
+            reaches[pair] = (since, finished_at)
     if not reaches:
         return
     pairs = list(reaches)
@@ -140,7 +150,14 @@ async def _load_pair_times(
         [until for _, until in reaches.values()],
     )
     times: dict[int, list[datetime]] = {}
-    for pair, finished_at in rows:
-        times.setdefault(pair, []).append(finished_at)
-    for pair, finished in times.items():
-        loaded.book.put_pair_times(*pairs[pair - 1], finished)
+    for place, finished_at in rows:
+        times.setdefault(place, []).append(finished_at)
+    for place, finished in times.items():
+        loaded.book.put_pair_times(*pairs[place - 1], finished)
+
+
+def _before(time: datetime, window: timedelta) -> datetime:
+    try:
+        return time - window
+    except OverflowError:  # year 1 has no day before it
+        return _FIRST_TIME

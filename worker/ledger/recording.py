@@ -33,6 +33,7 @@ from worker.rating.model import (
     Unrated,
     Void,
 )
+from worker.rating.named import new
 from worker.rating.sanctions import Lifted, Sanctioned
 from worker.rating.voids import Repeated, Voided, Waiting
 
@@ -231,7 +232,7 @@ class Recorder:
         player = pool, change.player_id
         rating_id = ids[player]
         policy_id, self._moved[player] = self._references.registered(change.policy)
-        self._applied.publications.append(Publication(change, traceparent))
+        self._applied.publications.append(new(Publication, (change, traceparent)))
         opponent = None if change.opponent_id is None else ids[pool, change.opponent_id]
         self._rows.ledger.append(LedgerRow.of(change, rating_id, opponent, policy_id))
         return rating_id
@@ -259,26 +260,29 @@ class Recorder:
     ) -> MatchRow:
         origin, decoded = arrival
         lo, hi = in_id_order(match)
-        return MatchRow(
-            match.match_id,
-            self._source_ids[origin.topic],
-            origin.partition,
-            origin.offset,
-            decoded.digest,
-            self._loaded.rating_ids[match.pool, lo.id],
-            self._loaded.rating_ids[match.pool, hi.id],
-            versions.get(lo.id),
-            versions.get(hi.id),
-            lo.score,
-            match.finished_at,
-            match.match_type,
-            match.tournament_id,
-            match.verified,
-            _attributes(lo, hi),
-            None if unrated is None else unrated.reason,
-            None if unrated is None else unrated.player_id,
-            steps.get(lo.id, 0),
-            steps.get(hi.id, 0),
+        return new(
+            MatchRow,
+            (
+                match.match_id,
+                self._source_ids[origin.topic],
+                origin.partition,
+                origin.offset,
+                decoded.digest,
+                self._loaded.rating_ids[match.pool, lo.id],
+                self._loaded.rating_ids[match.pool, hi.id],
+                versions.get(lo.id),
+                versions.get(hi.id),
+                lo.score,
+                match.finished_at,
+                match.match_type,
+                match.tournament_id,
+                match.verified,
+                _attributes(lo, hi),
+                None if unrated is None else unrated.reason,
+                None if unrated is None else unrated.player_id,
+                steps.get(lo.id, 0),
+                steps.get(hi.id, 0),
+            ),
         )
 
 

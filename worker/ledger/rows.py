@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from worker.rating.named import new
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from worker.rating.model import Change, Notice, PlayerState
     from worker.rating.policy import Policy
-
-
-_new = tuple.__new__  # a NamedTuple's own is written in Python, and takes twice as long
 
 
 class RatingRow(NamedTuple):
@@ -43,7 +42,7 @@ class RatingRow(NamedTuple):
     @classmethod
     def of(cls, rating_id: int, pool_id: int, player_id: str, state: PlayerState, policy: Policy) -> RatingRow:
         """Make the row of a player whose state stands under `policy`."""
-        return _new(
+        return new(
             cls,
             (
                 rating_id,
@@ -128,7 +127,7 @@ class LedgerRow(NamedTuple):
     @classmethod
     def of(cls, change: Change, rating_id: int, opponent_rating_id: int | None, policy_id: int) -> LedgerRow:
         """Make the row of a change."""
-        return _new(
+        return new(
             cls,
             (
                 rating_id,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from worker.rating.eligibility import barred, entrant
 from worker.rating.inactivity import age, changes_of, come_back, is_away, notices_of
 from worker.rating.model import Rated, SanctionKind, Unrated
+from worker.rating.named import new
 from worker.rating.pair_times import count_times, forget_time, pair_of
 from worker.rating.rate import rate
 from worker.rating.sanctions import Sanctioned, Sanctions, Taken, give_back, reset
@@ -134,7 +135,7 @@ class Book:
             self._pair_times[pair] = [finished_at]
         else:
             insort(times, finished_at)
-        self._matches.recorded[match.match_id] = Recorded(match, outcome.changes)
+        self._matches.recorded[match.match_id] = new(Recorded, (match, outcome.changes, False, None))
         if not away:
             return outcome
         return Rated((*changes_of(away), *outcome.changes), outcome.states, notices_of(away))

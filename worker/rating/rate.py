@@ -8,6 +8,7 @@ from worker.rating.floor import FLOOR, restart
 from worker.rating.inactivity import count_game
 from worker.rating.k_factor import choose_k
 from worker.rating.model import Change, PlayerState, Rated, Reason, Unrated
+from worker.rating.named import new
 from worker.rating.rounding import display
 from worker.rating.weight import weigh
 
@@ -70,7 +71,7 @@ def rate(
         return Unrated(match.match_type)
     one_changes, one_after = _rate_side(match, one, other.id, (first, second.rating), weight, policy)
     other_changes, other_after = _rate_side(match, other, one.id, (second, first.rating), weight, policy)
-    return Rated(one_changes + other_changes, (one_after, other_after))
+    return new(Rated, (one_changes + other_changes, (one_after, other_after), ()))
 
 
 def _rate_side(
@@ -98,31 +99,34 @@ def _rate_side(
         adjusted = (*adjusted, GAP_CAP)
     delta, adjusted = _delta(rating, k * weight.value * (score - expected), policy, adjusted)
     state = _after_game(before, delta, finished_at, score, policy)
-    change = Change(  # by place, here and below: names would cost more than the formula
-        match.pool,
-        side.id,
-        opponent_id,
-        match.match_id,
-        Reason.MATCH,
-        state.version,
-        rating,
-        state.rating,
-        delta,
-        expected,
-        score,
-        k,
-        rule.name,
-        weight.value,
-        weight.factors,
-        state.games,
-        policy.provisional(state.games),
-        adjusted,
-        policy.title(rating),
-        policy.title(state.rating),
-        policy.ref,
-        finished_at,
-        None,
-        opponent_rating,
+    change = new(
+        Change,
+        (
+            match.pool,
+            side.id,
+            opponent_id,
+            match.match_id,
+            Reason.MATCH,
+            state.version,
+            rating,
+            state.rating,
+            delta,
+            expected,
+            score,
+            k,
+            rule.name,
+            weight.value,
+            weight.factors,
+            state.games,
+            policy.provisional(state.games),
+            adjusted,
+            policy.title(rating),
+            policy.title(state.rating),
+            policy.ref,
+            finished_at,
+            None,
+            opponent_rating,
+        ),
     )
     floor = policy.floor
     if floor is None or not floor.restarts(state.rating):
@@ -150,18 +154,21 @@ def _after_game(before: PlayerState, delta: float, finished_at: datetime, score:
     requalify, boost = before.requalify, before.boost
     if requalify or boost:
         requalify, boost = count_game(before, policy)
-    return PlayerState(
-        rating,
-        before.version + 1,
-        before.games + 1,
-        before.wins + (score == WIN),
-        before.draws + (score == DRAW),
-        before.losses + (score == LOSS),
-        max(before.peak, before.rating, rating),
-        finished_at if latest else last,
-        0 if latest else before.idle_steps,
-        before.inactive and not latest,
-        requalify,
-        boost,
-        before.restarted,
+    return new(
+        PlayerState,
+        (
+            rating,
+            before.version + 1,
+            before.games + 1,
+            before.wins + (score == WIN),
+            before.draws + (score == DRAW),
+            before.losses + (score == LOSS),
+            max(before.peak, before.rating, rating),
+            finished_at if latest else last,
+            0 if latest else before.idle_steps,
+            before.inactive and not latest,
+            requalify,
+            boost,
+            before.restarted,
+        ),
     )

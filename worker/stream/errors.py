@@ -62,15 +62,15 @@ class RecordTooLargeError(Exception):
         topic: The topic.
         records: How many records there were in the batch.
         size: How large it was, in bytes.
-        largest: The size of the largest value in it, in bytes.
+        first_value: The size of the first record's value, in bytes; of a single record that is all there is to say.
     """
 
-    def __init__(self, topic: str, records: int, size: int, largest: int) -> None:
+    def __init__(self, topic: str, records: int, size: int, first_value: int) -> None:
         super().__init__(f"topic {topic} takes no batch of {records} records and {size} bytes")
         self.topic = topic
         self.records = records
         self.size = size
-        self.largest = largest
+        self.first_value = first_value
 
     def facts(self) -> dict[str, object]:
         """Give what a log line should say."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import islice
+from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,6 +40,20 @@ class Limits(dict[str, int]):
         self[error.topic] = error.size // 2
 
 
+class Parcel(NamedTuple):
+    """A batch of records for one partition.
+
+    Attributes:
+        builder: aiokafka's; what holds the records.
+        first_value: The size of the first record's value, in bytes.
+    """
+
+    topic: str
+    partition: int
+    builder: Any
+    first_value: int
+
+
 class Parcels:
     """Batches of records, one or few a partition, those of a partition in their order.
 
@@ -61,8 +76,7 @@ class Parcels:
         self._timeout_s = timeout_s
         self._counts: dict[str, int] = {}
         self._filling: dict[tuple[str, int], Any] = {}
-        self.batches: list[tuple[tuple[str, int], Any]] = []
-        self.largest: dict[str, int] = {}  # bytes of value, by topic
+        self.batches: list[Parcel] = []
 
     async def pack(self, records: Iterable[Outgoing]) -> None:
         """Add records; in slices, so that what else is under way goes on.
@@ -77,22 +91,19 @@ class Parcels:
                 with stream_faults():  # around no more than this: what making a record raises is another matter
                     async with asyncio.timeout(self._timeout_s):
                         self._counts[topic] = len(await self._producer.partitions_for(topic))
-                self.largest[topic] = 0
             self._add(some)
             await asyncio.sleep(0)
 
     def _add(self, records: Sequence[Outgoing]) -> None:
-        counts, filling, limits, largest = self._counts, self._filling, self._limits, self.largest
+        counts, filling, limits = self._counts, self._filling, self._limits
         for topic, key, value, headers in records:
             at = topic, partition_of(key, counts[topic]) if key is not None else 0
             builder = filling.get(at)
-            size = len(value or b"")
-            largest[topic] = max(largest[topic], size)
-            if builder is not None and topic in limits and builder.size() + size > limits[topic]:
+            if limits and builder is not None and builder.size() + len(value or b"") > limits.get(topic, inf):
                 builder = None
             if builder is None or builder.append(timestamp=None, key=key, value=value, headers=headers) is None:  # full
                 builder = filling[at] = self._producer.create_batch()
-                self.batches.append((at, builder))
+                self.batches.append(Parcel(*at, builder, len(value or b"")))
                 builder.append(timestamp=None, key=key, value=value, headers=headers)
 
 
@@ -103,16 +114,17 @@ async def send(producer: AIOKafkaProducer, parcels: Parcels) -> None:
         RecordTooLargeError: A topic does not take one of the batches for its size.
         KafkaError: The broker refuses one; some of the others may have been accepted.
     """
-    sent: list[tuple[asyncio.Future[object], str, Any]] = []
+    sent: list[tuple[asyncio.Future[object], Parcel]] = []
     try:
-        for (topic, partition), builder in parcels.batches:
-            sent.append((await producer.send_batch(builder, topic, partition=partition), topic, builder))
-        await _all_taken([future for future, _, _ in sent])
+        for parcel in parcels.batches:
+            future = await producer.send_batch(parcel.builder, parcel.topic, partition=parcel.partition)
+            sent.append((future, parcel))
+        await _all_taken([future for future, _ in sent])
     except TOO_LARGE as error:
-        raise _refused(sent, parcels) or error from error
+        raise _refused(sent) or error from error
     finally:
         # Whatever went wrong with one batch, the outcome of every other is retrieved, so that none is reported later.
-        for future, _, _ in sent:
+        for future, _ in sent:
             future.add_done_callback(retrieve)
 
 
@@ -134,14 +146,14 @@ async def _all_taken(futures: Sequence[asyncio.Future[object]]) -> None:
             future.result()
 
 
-def _refused(sent: Sequence[tuple[asyncio.Future[object], str, Any]], parcels: Parcels) -> RecordTooLargeError | None:
+def _refused(sent: Sequence[tuple[asyncio.Future[object], Parcel]]) -> RecordTooLargeError | None:
     """Say which batch was refused for its size; of several the one with the fewest records."""
     refused = [
-        (builder.record_count(), builder.size(), topic)
-        for future, topic, builder in sent
+        (parcel.builder.record_count(), parcel.builder.size(), parcel.topic, parcel.first_value)
+        for future, parcel in sent
         if future.done() and not future.cancelled() and isinstance(future.exception(), TOO_LARGE)
     ]
     if not refused:
         return None
-    count, size, topic = min(refused)
-    return RecordTooLargeError(topic, count, size, parcels.largest[topic])
+    count, size, topic, first_value = min(refused)
+    return RecordTooLargeError(topic, count, size, first_value)
