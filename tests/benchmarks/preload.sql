@@ -6,7 +6,7 @@ insert into ratings (rating_id, pool_id, player_id, rating, version, games, wins
 overriding system value
 select n + 1, p.pool_id, 'player-' || lpad(n::text, 9, '0'), 1100 + n % 900,
        :ledger / :ratings + (n < :ledger % :ratings)::integer, 40, 18, 4, 18, 2000, false, 'Third Grade',
-       timestamptz '2026-01-01' + n % 5000000 * interval '1 second'
+       now() - interval '60 days' + n % 2000000 * interval '1 second'
 from generate_series(0, :ratings - 1) n
 join (select pool_id, row_number() over (order by pool_id) - 1 as place from pools) p on p.place = n % 3;
 
@@ -17,7 +17,7 @@ insert into matches (match_id, source_id, source_partition, source_offset, diges
                      hi_version, lo_score, finished_at, match_type, verified)
 select gen_random_uuid()::text, 1, m % 12, m / 12, '\x00112233445566778899aabbccddeeff',
        2 * m % :ratings + 1, (2 * m + 1) % :ratings + 1, 2 * m / :ratings + 1, (2 * m + 1) / :ratings + 1, 1,
-       timestamptz '2025-11-01' + m * interval '1 second', 'ranked', true
+       now() - interval '60 days' + m % 2000000 * interval '1 second', 'ranked', true
 from generate_series(0::bigint, :ledger / 2 - 1) m;
 
 insert into ledger (rating_id, version, opponent_rating_id, match_id, reason, before, after, delta, expected, score, k,

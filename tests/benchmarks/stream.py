@@ -20,9 +20,10 @@ POOLS = ("yi", "shax", "chess/blitz")
 """Player n plays in pool n mod 3 and nowhere else, so that there are as many ratings as players."""
 
 SEED = 20261101
-# Days ago, so that housekeeping, which goes by the clock, finds nobody inactive.
-_START = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(days=3)
+# Days ago, so that housekeeping, which goes by the clock, finds nobody inactive, and that no match is of the future.
+_LATEST_END = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(days=1)
 _STEP = timedelta(milliseconds=400)
+_MOST = timedelta(days=30) // _STEP
 _TAIL = 0.2  # the k-th most active player plays in proportion to (k + 3) ** (_TAIL - 1)
 _PLAY_ON = 0.35  # share of matches between a pair that has just played
 # A prime (Knuth's): spreads the active players over all player numbers, and so over the pages of a table.
@@ -55,7 +56,12 @@ def records(count: int, *, players: int, seed: int = SEED) -> list[Record]:
     """Make the records of so many matches, in the order in which they finished.
 
     The matches' ids are random UUIDs, which cost an index more than ids that grow.
+
+    Raises:
+        ValueError: So many would begin when their players are inactive by now.
     """
+    if count > _MOST:
+        raise ValueError(f"at most {_MOST:,} matches, one every {_STEP}, are recent enough")
     policies = load_policies(None, ())
     made = []
     for match in _matches(count, players, seed):
@@ -76,6 +82,7 @@ def _matches(count: int, players: int, seed: int) -> list[Match]:
     chance = random.Random(seed)
     recent: deque[tuple[int, int]] = deque(maxlen=64)
     matches = []
+    start = _LATEST_END - count * _STEP
     for number in range(count):
         if recent and chance.random() < _PLAY_ON:
             one, other = chance.choice(recent)
@@ -91,7 +98,7 @@ def _matches(count: int, players: int, seed: int) -> list[Match]:
             Match(
                 match_id=str(uuid.UUID(int=chance.getrandbits(128), version=4)),
                 pool=pool,
-                finished_at=_START + number * _STEP,
+                finished_at=start + number * _STEP,
                 sides=(_side(pool, one, score), _side(pool, other, 1.0 - score)),
                 match_type="tournament" if tournament else "casual" if casual else "ranked",
                 tournament_id=f"{pool}-open" if tournament else None,
