@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 from prometheus_client import CollectorRegistry
 
-from worker import __version__
+from worker import __version__, memory
 from worker.housekeeping.housekeeper import Housekeeper
 from worker.housekeeping.integrity import Integrity
 from worker.housekeeping.sanity import Audit, Figures
@@ -43,7 +42,6 @@ _FOR_THE_BATCH = 0.7  # of the shutdown timeout; the rest is for saying goodbye
 _LEAST_S = 0.2  # for each step of closing, however late it is
 _GOODBYE_S = 5.0  # for each step of closing, after the batch in hand is done
 _WATCH_S = 5.0
-_OBJECTS = 300_000
 _OVERDUE = (
     "what was in hand did not end in time after the stop signal: Kafka or Postgres does not answer, or "
     "RATING_SHUTDOWN_TIMEOUT_S is too short; it is given up, and whoever takes over does it"
@@ -125,7 +123,8 @@ class Worker:
         self._task = asyncio.current_task()
         client.overlook_told_faults(asyncio.get_running_loop())
         coordinator_log.install()
-        _spare_the_collector()
+        memory.keep_the_heap_whole()
+        memory.spare_the_collector()
         _log.info("starting", version=__version__, instance=settings.instance_id, delivery=settings.delivery.value)
         try:
             async with self.http:
@@ -274,14 +273,3 @@ class Worker:
             with attempt:
                 return await connect()
         return None
-
-
-def _spare_the_collector() -> None:
-    """Let the garbage collector look at less, less often: a batch makes many objects and no cycles.
-
-    What is loaded by now stays for ever, so it is never looked at again (`gc.freeze`). What is made later is looked at
-    only when there is more of it than two batches of 2,000 hold at once: at 50,000 that took 4 % of the time.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_OBJECTS, 20, 50)

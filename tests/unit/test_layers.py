@@ -17,7 +17,7 @@ ROOT = Path(worker.__file__).parent
 
 # From the bottom to the top. Each imports what is below it, and of the others of its own line nothing.
 LAYERS = (
-    {"rating", "settings", "tls", "futures", "concurrently"},
+    {"rating", "settings", "tls", "futures", "concurrently", "memory"},
     {"policies", "events"},
     {"ledger", "ops", "generator"},
     {"stream", "verify"},
