@@ -237,6 +237,26 @@ async def test_a_task_that_is_far_behind_holds_no_other_up(settings: Settings, l
     assert finished._value.get() == 0
 
 
+@pytest.mark.parametrize(("in_backlog", "rest_s"), [(True, 18.0), (False, 2.0)])
+async def test_housekeeping_leaves_more_to_matches_that_wait(
+    settings: Settings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, rest_s: float, *, in_backlog: bool
+) -> None:
+    """A piece of two seconds is followed by eighteen of rest in a backlog, by as much as it took otherwise."""
+    keeper = housekeeper(settings, ledger, LATER)
+    keeper._in_backlog = lambda: in_backlog
+    rests: list[float] = []
+    timeout = asyncio.timeout
+
+    def noted(seconds: float) -> asyncio.Timeout:
+        rests.append(seconds)
+        return timeout(0)  # nobody waits for it here
+
+    with monkeypatch.context() as patch:
+        patch.setattr(asyncio, "timeout", noted)
+        await keeper._rest(2.0, asyncio.Event())
+    assert rests == [rest_s]
+
+
 async def test_a_stop_ends_the_rest_after_a_piece(settings: Settings, ledger: Ledger) -> None:
     """However long the piece took: a worker that is told to stop does not wait for housekeeping."""
     stop = asyncio.Event()

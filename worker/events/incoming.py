@@ -114,7 +114,11 @@ def decode(
 
 
 def decode_by(clock: Clock, value: bytes | None, headers: Headers, max_bytes: int, default_type: str | None) -> Decoded:
-    """Return the event in a record: what `decode` does, for those who have many records at one time."""
+    """Return the event in a record: what `decode` does, for those who have many records at one time.
+
+    Raises:
+        BadEventError: As `decode`.
+    """
     document, ce_type, root, traceparent = read(value, headers, max_bytes)
     if ce_type is None:
         ce_type = _named(document, default_type)
