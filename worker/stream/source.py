@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 _PIECES = 8  # in which a batch is fetched at least, when its records are large
 _LARGEST_PIECE = 250
+_SINCE_MS = 5  # for one fetch of what has come while the batch before was worked on: it takes 1 or 2
 
 
 class Source(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -269,11 +270,12 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
     async def _fetch_in_pieces(self, timeout_ms: int) -> tuple[dict[TopicPartition, list[Any]], bool]:
         """Fetch a batch piece by piece, so that large records, which may have come compressed, don't pile up."""
         fetched: dict[TopicPartition, list[Any]] = {}
-        count = size = 0
+        count = size = wait_ms = 0
+        waited = timeout_ms == 0
         while count < self._settings.batch_max_records and size < self._settings.batch_max_bytes:
             asked = min(self._piece, self._settings.batch_max_records - count)
             with stream_faults():
-                piece = await self.consumer.getmany(timeout_ms=timeout_ms, max_records=asked)
+                piece = await self.consumer.getmany(timeout_ms=wait_ms, max_records=asked)
             piece_count = piece_size = 0
             for partition, records in piece.items():
                 fetched.setdefault(partition, []).extend(records)
@@ -281,9 +283,13 @@ class Source(ConsumerRebalanceListener):  # type: ignore[misc]
                 piece_size += sum(len(record.value or b"") for record in records)
             count, size = count + piece_count, size + piece_size
             self._piece = _next_piece(self._piece, piece_size, self._settings.batch_max_bytes)
-            if piece_count < asked:
-                return fetched, False  # that was all that is here
-            timeout_ms = 0
+            wait_ms = 0
+            if piece_count < asked:  # that was all that is here
+                if waited:
+                    return fetched, False
+                # aiokafka fetched it when the batch before was begun, and fetches nothing more until it is taken: what
+                # has come since is at the broker still, and would wait there for as long as this batch takes.
+                waited, wait_ms = True, min(_SINCE_MS, timeout_ms) if count else timeout_ms
         return fetched, True
 
     def _forget(self) -> None:
