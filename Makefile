@@ -51,7 +51,7 @@ format: $(INSTALLED) ## Mend what can be mended of the style, and bring what is 
 	$(BIN)/python -m deploy.helm
 
 bench: $(INSTALLED) ## Measure throughput against a straightforward consumer, in one run
-	$(BIN)/python -m deploy.local run -- $(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m deploy.local run --large -- $(BIN)/python -m tests.benchmarks
 
 lock: ## Pin every dependency anew (needs uv), for all Pythons and platforms, with hashes and without an index
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \

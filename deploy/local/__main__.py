@@ -29,9 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
         elif options.action == "lock":
             jars.write_lock(_say)
         elif options.action == "run":
-            return _run(options.command, options.data)
+            return _run(options.command, _stack(options))
         else:
-            _up(options.data)
+            _up(_stack(options))
     except StackError as error:
         _say(str(error))
         return 1
@@ -48,14 +48,21 @@ def _parser() -> argparse.ArgumentParser:
     up = actions.add_parser("up", help="start both and print their addresses; Ctrl-C stops them")
     for action in (run, up):
         action.add_argument("--data", type=Path, help="keep the data in this folder (default: a temporary one)")
+        action.add_argument(
+            "--large", action="store_true", help="servers for a load: a quarter of the memory, and 1 GB"
+        )
     actions.add_parser("fetch", help="download what is missing, check it, and prepare for faster starts")
     actions.add_parser("lock", help="resolve Kafka's jars anew and write kafka.lock")
     return parser
 
 
-def _run(command: list[str], data: Path | None) -> int:
+def _stack(options: argparse.Namespace) -> Stack:
+    return Stack.large(options.data) if options.large else Stack(data=options.data)
+
+
+def _run(command: list[str], stack: Stack) -> int:
     jars.fetch(_say)
-    with Stack(data=data) as stack:
+    with stack:
         try:
             child = subprocess.Popen(command, env=os.environ | stack.environment)  # noqa: S603 - the user's own command
         except OSError as error:
@@ -68,12 +75,12 @@ def _run(command: list[str], data: Path | None) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _up(data: Path | None) -> None:
+def _up(stack: Stack) -> None:
     asked_to_end = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: asked_to_end.set())
     jars.fetch(_say)
-    with Stack(data=data) as stack:
+    with stack:
         for name, value in stack.environment.items():
             print(f"export {name}={shlex.quote(value)}", flush=True)  # noqa: T201 - this is what the command is for
         _say("up; Ctrl-C stops it")

@@ -105,10 +105,9 @@ class Bench:
         sizes = growth.sizes(full=options.full)
         measured = [Result(worker(EXACTLY_ONCE, options.batches[0]), note=f", {size.title}") for size in sizes]
         with growth.templates(self._stack, sizes, self._say) as names:
-            streams = {size.ratings: self._records(options.matches, size.ratings) for size in sizes}
             prepared = {
-                result.note: (streams[size.ratings], name)
-                for result, size, name in zip(measured, sizes, names, strict=True)
+                result.note: (self._records(options.matches, size.ratings, size.active), names[size])
+                for result, size in zip(measured, sizes, strict=True)
             }
 
             def run(result: Result) -> throughput.Run:
@@ -148,9 +147,9 @@ class Bench:
             records = self._records(needed, options.players)
         result.latencies = latency.measure(self._stack, contender, records, steady, self._logs)
 
-    def _records(self, matches: int, players: int) -> list[Record]:
-        self._say(f"making {matches:,} matches of {players:,} players")
-        return stream.records(throughput.WARM_UP + matches, players=players)
+    def _records(self, matches: int, players: int, active: int | None = None) -> list[Record]:
+        self._say(f"making {matches:,} matches of {active or players:,} players")
+        return stream.records(throughput.WARM_UP + matches, players=players, active=active)
 
     def _say(self, text: str) -> None:
         self._progress.update(self._task, description=text)

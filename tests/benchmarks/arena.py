@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
 
 PARTITIONS = 12
+_SIZES = ("shared_buffers", "max_wal_size", "checkpoint_timeout")
 _BOOTSTRAP, _DATABASE = "RATING_KAFKA_BOOTSTRAP", "RATING_DATABASE_URL"
 
 
@@ -60,7 +61,7 @@ class Stack(NamedTuple):
 
     def describe(self) -> dict[str, Any]:
         """Name the server's version and the settings that decide how fast it is."""
-        names = ("server_version", "fsync", "synchronous_commit", "shared_buffers", "max_wal_size", "wal_level")
+        names = ("server_version", "fsync", "synchronous_commit", "wal_level", *_SIZES)
         shown = [run_sql(self.database_url, f"show {name}") for name in names]
         return {"postgres": dict(zip(names, shown, strict=True)), "partitions": PARTITIONS}
 
@@ -76,7 +77,10 @@ def arena(stack: Stack, label: str, *, template: str | None = None, **overrides:
         overrides: Settings on top.
     """
     name = f"bench_{label}_{secrets.token_hex(3)}"
-    run_sql(stack.database_url, f'create database "{name}"' + (f' template "{template}"' if template else ""))
+    run_sql(
+        stack.database_url,
+        f'create database "{name}"' + (f' template "{template}" strategy file_copy' if template else ""),
+    )
     settings = Settings(
         kafka_bootstrap=stack.bootstrap,
         database_url=urlsplit(stack.database_url)._replace(path=f"/{name}").geturl(),

@@ -24,37 +24,45 @@ _PRELOAD = Path(__file__).with_name("preload.sql")
 
 
 class Size(NamedTuple):
-    """How many rows there are before the first match."""
+    """How many rows there are before the first match, and how many players still play.
+
+    Who plays decides how many different players a batch has, and so how many rows it reads and writes, whatever the
+    tables hold: with 10^4 of them those of a batch meet again and again, with 10^7 hardly one does.
+    """
 
     ratings: int
     ledger: int
+    active: int
 
     @property
     def title(self) -> str:
         """In powers of ten."""
-        return f"{self.ratings:.0e} ratings, {self.ledger:.0e} ledger".replace("e+0", "e")
+        return f"{self.ratings:.0e} ratings, {self.ledger:.0e} ledger, {self.active:.0e} play".replace("e+0", "e")
 
 
 def sizes(*, full: bool) -> list[Size]:
     """List what is measured; the sizes of `full` take minutes and gigabytes to make."""
-    small = [Size(10**4, 10**5), Size(10**6, 10**5)]
-    return [*small, Size(10**6, 10**7), Size(10**7, 10**7)] if full else small
+    small, large = 10**4, 10**7
+    some = [Size(small, 10**5, small), Size(10**6, 10**5, small), Size(10**6, 10**5, 10**6)]
+    return [*some, Size(large, large, small), Size(large, large, large)] if full else some
 
 
 @contextmanager
-def templates(stack: Stack, wanted: Sequence[Size], say: Callable[[str], None]) -> Iterator[list[str]]:
-    """Make a database of each size, to be copied for each run."""
-    names = []
+def templates(stack: Stack, wanted: Sequence[Size], say: Callable[[str], None]) -> Iterator[dict[Size, str]]:
+    """Make a database for each size, to be copied for each run."""
+    names: dict[tuple[int, int], str] = {}
     try:
         for size in wanted:
-            say(f"making a database of {size.title}")
+            if size[:2] in names:
+                continue
+            say(f"making a database for {size.title}")
             name = f"bench_template_{secrets.token_hex(3)}"
             run_sql(stack.database_url, f'create database "{name}"')
-            names.append(name)
+            names[size[:2]] = name
             asyncio.run(_fill(urlsplit(stack.database_url)._replace(path=f"/{name}").geturl(), size))
-        yield names
+        yield {size: names[size[:2]] for size in wanted}
     finally:
-        for name in names:
+        for name in names.values():
             run_sql(stack.database_url, f'drop database if exists "{name}" with (force)')
 
 

@@ -52,10 +52,16 @@ def player_id(number: int) -> str:
     return f"player-{number:09d}"
 
 
-def records(count: int, *, players: int, seed: int = SEED) -> list[Record]:
+def records(count: int, *, players: int, active: int | None = None, seed: int = SEED) -> list[Record]:
     """Make the records of so many matches, in the order in which they finished.
 
     The matches' ids are random UUIDs, which cost an index more than ids that grow.
+
+    Args:
+        count: How many matches.
+        players: How many numbers the players are scattered over.
+        active: How many of those are drawn (all, where none is given); who meets them may be the nearest of their pool.
+        seed: Of the chances.
 
     Raises:
         ValueError: So many would begin when their players are inactive by now.
@@ -64,7 +70,7 @@ def records(count: int, *, players: int, seed: int = SEED) -> list[Record]:
         raise ValueError(f"at most {_MOST:,} matches, one every {_STEP}, are recent enough")
     policies = load_policies(None, ())
     made = []
-    for match in _matches(count, players, seed):
+    for match in _matches(count, players, active or players, seed):
         policy = policies.at(match.pool, match.finished_at)
         outcome = rate(match, policy.start_state(), policy.start_state(), 0, policy)
         changes = len(match.sides) if isinstance(outcome, Rated) else 0
@@ -78,7 +84,7 @@ def changes_of(some: Sequence[Record]) -> int:
     return sum(record.changes for record in some)
 
 
-def _matches(count: int, players: int, seed: int) -> list[Match]:
+def _matches(count: int, players: int, active: int, seed: int) -> list[Match]:
     chance = random.Random(seed)
     recent: deque[tuple[int, int]] = deque(maxlen=64)
     matches = []
@@ -87,7 +93,7 @@ def _matches(count: int, players: int, seed: int) -> list[Match]:
         if recent and chance.random() < _PLAY_ON:
             one, other = chance.choice(recent)
         else:
-            one, other = _pair(chance, players)
+            one, other = _pair(chance, players, active)
             recent.append((one, other))
         pool = POOLS[one % len(POOLS)]
         score = chance.choices((1.0, 0.5, 0.0), (46, 8, 46))[0]
@@ -108,22 +114,22 @@ def _matches(count: int, players: int, seed: int) -> list[Match]:
     return matches
 
 
-def _pair(chance: random.Random, players: int) -> tuple[int, int]:
+def _pair(chance: random.Random, players: int, active: int) -> tuple[int, int]:
     """Draw two players of one pool."""
-    one = other = _player(chance, players)
+    one = other = _player(chance, players, active)
     while other == one:
-        other = _player(chance, players)
+        other = _player(chance, players, active)
         other += one % len(POOLS) - other % len(POOLS)  # the nearest number in the same pool
         if not 0 <= other < players:
             other = one
     return one, other
 
 
-def _player(chance: random.Random, players: int) -> int:
+def _player(chance: random.Random, players: int, active: int) -> int:
     """Draw one player by the power law, from its inverse distribution: no table of 10^7 weights."""
-    low, high = 3**_TAIL, (players + 3) ** _TAIL
+    low, high = 3**_TAIL, (active + 3) ** _TAIL
     rank = int((low + chance.random() * (high - low)) ** (1 / _TAIL) - 3)
-    return min(max(rank, 0), players - 1) * _SCATTER % players
+    return min(max(rank, 0), active - 1) * _SCATTER % players
 
 
 def _side(pool: str, number: int, score: float) -> Side:

@@ -48,6 +48,15 @@ def test_the_stream_is_what_it_says(players: int) -> None:
     assert max(map(seen.count, set(seen))) > 10
 
 
+def test_few_may_play_of_many() -> None:
+    """Who still plays is scattered over all the numbers, so that the pages of a large table are met."""
+    records = stream.records(2_000, players=10**7, active=100)
+    playing = {int(id_.removeprefix(b"player-")) for record in records for id_ in record.key.split(b"|")[1:]}
+    assert 100 < len(playing) <= 300  # with those beside them, of the pool that a player meets
+    assert min(playing) < 10**6
+    assert max(playing) > 9 * 10**6
+
+
 @pytest.mark.parametrize(("share", "expected"), [(0.5, 50), (0.99, 99), (1.0, 100), (0.001, 1)])
 def test_percentile(share: float, expected: int) -> None:
     """The smallest value that at least the share does not exceed."""

@@ -224,6 +224,19 @@ def test_a_command_runs_with_the_addresses_and_its_code_is_ours() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+async def test_large_servers_are_large() -> None:
+    """PostgreSQL has a quarter of the machine's memory for its buffers, and both take what they are given."""
+    memory_kb = int((await asyncio.to_thread(Path("/proc/meminfo").read_text)).split()[1])
+    with Stack.large() as stack:
+        async with connection(stack.dsn) as client:
+            buffers = await client.fetchval("select pg_size_bytes(current_setting('shared_buffers'))")
+            assert buffers == pytest.approx(memory_kb * 1024 / 4, rel=0.01)
+            assert await client.fetchval("show max_wal_size") == "8GB"
+        await send(stack.bootstrap, "a-topic", b"taken")
+        assert await receive(stack.bootstrap, "a-topic", 1) == [b"taken"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "asked"])
 def test_nothing_stays_when_the_parent_is_gone(number: signal.Signals, folder: Path) -> None:
     """However `up` ends, soon after there is no process of it, no folder, and no shared memory."""
