@@ -100,19 +100,24 @@ class Bench:
         return self._in_turns(measured, lambda result: self._run(result.contender, records))
 
     def growth(self) -> list[Result]:
-        """Time the worker on tables that are large already."""
+        """Time the worker on tables that are large already, after as many matches as are timed.
+
+        A database was just copied: without them, each page would be met for the first time, and since a checkpoint.
+        """
         options = self._options
         sizes = growth.sizes(full=options.full)
         measured = [Result(worker(EXACTLY_ONCE, options.batches[0]), note=f", {size.title}") for size in sizes]
         with growth.templates(self._stack, sizes, self._say) as names:
             prepared = {
-                result.note: (self._records(options.matches, size.ratings, size.active), names[size])
+                result.note: (self._records(2 * options.matches, size.ratings, size.active), names[size])
                 for result, size in zip(measured, sizes, strict=True)
             }
 
             def run(result: Result) -> throughput.Run:
                 records, template = prepared[result.note]
-                return self._run(result.contender, records, template=template)
+                return throughput.measure(
+                    self._stack, result.contender, records, self._logs, template=template, warm_up=options.matches
+                )
 
             return self._in_turns(measured, run)
 
@@ -124,14 +129,10 @@ class Bench:
         return measured
 
     def _run(
-        self,
-        contender: Contender,
-        records: Sequence[Record],
-        reference: Settings | None = None,
-        template: str | None = None,
+        self, contender: Contender, records: Sequence[Record], reference: Settings | None = None
     ) -> throughput.Run:
         part = records[: throughput.WARM_UP + self._options.matches // contender.slower]
-        return throughput.measure(self._stack, contender, part, self._logs, reference=reference, template=template)
+        return throughput.measure(self._stack, contender, part, self._logs, reference=reference)
 
     def _measure_latency(self, result: Result, records: Sequence[Record]) -> None:
         contender, options = result.contender, self._options

@@ -59,10 +59,11 @@ def measure(
     *,
     reference: Settings | None = None,
     template: str | None = None,
+    warm_up: int = WARM_UP,
 ) -> Run:
-    """Time a contender over the records in an arena of its own; the first few only warm it up."""
+    """Time a contender over the records in an arena of its own; the first `warm_up` only warm it up."""
     with arena(stack, contender.label, template=template, **contender.overrides) as settings:
-        return measure_in(stack, settings, contender, records, logs, reference=reference)
+        return measure_in(stack, settings, contender, records, logs, reference=reference, warm_up=warm_up)
 
 
 def measure_in(
@@ -73,9 +74,14 @@ def measure_in(
     logs: Path,
     *,
     reference: Settings | None = None,
+    warm_up: int = WARM_UP,
 ) -> Run:
-    """Time a contender in an arena that is there already."""
-    first, timed = records[:WARM_UP], records[WARM_UP:]
+    """Time a contender in an arena that is there already.
+
+    With a longer warm-up than the usual few matches, the servers go on from there as they are: with pages in memory,
+    and in the log since the last checkpoint.
+    """
+    first, timed = records[:warm_up], records[warm_up:]
     kafka = watch(settings)
     before = _rows(settings, "matches"), _rows(settings, "ledger")
     try:
@@ -83,7 +89,8 @@ def measure_in(
             processes.warm_up(settings, kafka, first)
             gun = Gun(settings.kafka_bootstrap, settings.match_topic, timed)
             kafka.note_ends()
-            settle(stack)
+            if warm_up == WARM_UP:
+                settle(stack)
             resident = [processes.resident_mb()]
             stages, servers, own = processes.stages(), stack.cpu(), processes.cpu()
 
