@@ -21,10 +21,10 @@ from worker.concurrently import both
 from worker.intake import Intake
 from worker.ledger.errors import ROW_REFUSED, ClaimLostError, RowRefusedError
 from worker.ops.health import Component
-from worker.ops.labels import Duplicate, Retry, Stage
+from worker.ops.labels import Duplicate, Stage
 from worker.rating.model import Change, Match
 from worker.records import Translator
-from worker.retrying import culprit, retrying
+from worker.retrying import MET, culprit, retrying
 from worker.stream.errors import BatchLostError, RecordTooLargeError
 
 if TYPE_CHECKING:
@@ -271,8 +271,8 @@ class Pipeline:
         component, kind = culprit(error)
         self._metrics.retried(kind)
         self._health.progress()  # waiting for a broker or a database is no reason to be restarted
-        if kind in {Retry.RACE, Retry.DEADLOCK, Retry.SERIALIZATION} and tries <= _QUIET_TRIES:
-            return  # nothing is away: two workers met; the next try settles it
+        if kind in MET and tries <= _QUIET_TRIES:
+            return
         self.waits_for = component
         self._health.down(component, f"{type(error).__name__}: {error}")
         _log.warning("trying again", component=component.value, kind=kind.value, tries=tries, error=repr(error))

@@ -16,6 +16,11 @@ from worker.stream.errors import RecordTooLargeError, StreamAwayError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+MET = frozenset({Retry.RACE, Retry.DEADLOCK, Retry.SERIALIZATION})
+"""Kinds of faults in which nothing is away: two workers met, and the next try settles it."""
+
+_MET_MAX_WAIT_S = 0.5  # the other one is done with its batch by then
+
 PASSING_FAULTS: tuple[type[Exception], ...] = (*LEDGER_FAULTS, StreamAwayError, RecordTooLargeError)
 
 
@@ -41,6 +46,12 @@ def retrying(
         error = state.outcome.exception() if state.outcome else None
         return error or RuntimeError("no fault to try again for")
 
+    backoff = wait_random_exponential(multiplier=0.05, max=max_wait_s)
+    short = wait_random_exponential(multiplier=0.05, max=min(_MET_MAX_WAIT_S, max_wait_s))
+
+    def wait(state: RetryCallState) -> float:
+        return (short if culprit(fault(state))[1] in MET else backoff)(state)
+
     async def pause(seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
@@ -50,7 +61,7 @@ def retrying(
 
     return AsyncRetrying(
         retry=retry_if_exception_type(PASSING_FAULTS),
-        wait=wait_random_exponential(multiplier=0.05, max=max_wait_s),
+        wait=wait,
         stop=lambda _state: stopping.is_set() or pointless(),
         before_sleep=lambda state: before_retry(fault(state), state.attempt_number),
         sleep=pause,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -190,6 +191,57 @@ async def test_two_workers_on_the_same_ten_players(settings: Settings, ledger: L
     assert changes[0][0] == 2 * sum(rated)
     unrated = await stored(ledger, "select count(*) from matches where unrated_reason is not null")
     assert sum(rated) + unrated[0][0] == 3_000
+
+
+@asynccontextmanager
+async def held(settings: Settings, *players: str) -> AsyncIterator[None]:
+    """Hold the rows of players of yi locked."""
+    connection = await asyncpg.connect(settings.database_url.get_secret_value())
+    try:
+        async with connection.transaction():
+            await connection.execute("select from ratings where player_id = any($1::text[]) for update", players)
+            yield
+    finally:
+        await connection.close()
+
+
+async def rate_and_write(ledger: Ledger, batch: Sequence[Arrival]) -> Applied:
+    """Take a batch through its transaction as the pipeline does."""
+    async with ledger.transaction([]) as transaction:
+        applied = await transaction.rate(batch)
+        await transaction.write()
+        return applied
+
+
+async def test_who_was_recorded_while_a_batch_waited_is_found(settings: Settings, ledger: Ledger) -> None:
+    """A worker that waits for a player does not take for new whom another recorded meanwhile."""
+    await apply(ledger, arrivals([match("m1", "ann", "bob")]))
+    async with AsyncExitStack() as holding:
+        await holding.enter_async_context(held(settings, "ann"))
+        batch = arrivals([match("m3", "ann", "new", minute=2)], partition=1)
+        waiting = asyncio.create_task(rate_and_write(ledger, batch))
+        await waits_for_a_lock(settings)
+        await apply(ledger, arrivals([match("m2", "cid", "new", minute=1)], first_offset=1))
+    applied = await waiting
+    versions = {what.player_id: what.version for what, _ in applied.publications if isinstance(what, Change)}
+    assert versions == {"ann": 2, "new": 2}
+
+
+async def test_who_was_recorded_meanwhile_and_is_locked_is_not_waited_for(settings: Settings, ledger: Ledger) -> None:
+    """Locks out of the global order might deadlock: the batch gives up what it holds, and is tried again."""
+    await apply(ledger, arrivals([match("m1", "ann", "bob")]))
+    batch = arrivals([match("m3", "ann", "new", minute=2)], partition=1)
+    async with AsyncExitStack() as holding:
+        await holding.enter_async_context(held(settings, "ann"))
+        waiting = asyncio.create_task(rate_and_write(ledger, batch))
+        await waits_for_a_lock(settings)
+        await apply(ledger, arrivals([match("m2", "cid", "new", minute=1)], first_offset=1))
+        async with held(settings, "new"):
+            await holding.aclose()
+            with pytest.raises(RaceLostError):
+                await waiting
+    again = await apply(ledger, batch)
+    assert again.rated == 1
 
 
 async def test_the_same_match_in_two_workers_at_once_counts_once(settings: Settings, ledger: Ledger) -> None:

@@ -104,13 +104,23 @@ async def _players_named(connection: PoolConnectionProxy[Any], others: Sequence[
     return players
 
 
-async def _lock_players(connection: PoolConnectionProxy[Any], loaded: Loaded, players: Iterable[Player]) -> None:
+async def _lock_players(connection: PoolConnectionProxy[Any], loaded: Loaded, players: set[Player]) -> None:
     """Lock the players who have a row, and put them into the book."""
+    await _lock(connection, "lock_ratings", loaded, players)
+    # Two workers who share players wait for each other in every batch. Without a second look, the one who waits would
+    # take for new whom the other has just recorded, fail, and find the other at work again, as long as new ones come.
+    if missing := players - loaded.rating_ids.keys():
+        await _lock(connection, "lock_newcomers", loaded, missing)
+
+
+async def _lock(
+    connection: PoolConnectionProxy[Any], statement: str, loaded: Loaded, players: Iterable[Player]
+) -> None:
     asked = list(players)
     pool_ids = loaded.pool_ids
     pool_names = {pool_ids[pool]: pool for pool, _ in asked}
     rows = await connection.fetch(
-        _BATCH["lock_ratings"], [pool_ids[pool] for pool, _ in asked], [player for _, player in asked]
+        _BATCH[statement], [pool_ids[pool] for pool, _ in asked], [player for _, player in asked]
     )
     for rating_id, pool_id, player_id, *state in rows:
         pool = pool_names[pool_id]

@@ -1,8 +1,9 @@
 """The batch transaction: what a batch of matches does to the ledger, in bulk statements and one order of locks.
 
 The order, the same in every worker: claims, then ratings by rating_id, then new players by pool and player, then
-matches by match_id. So workers that share players wait for each other and never deadlock. The order in which ratings
-were locked is the order of `ledger.entry_id`, which a rebuild follows.
+matches by match_id; nobody waits for a player whom another recorded meanwhile. So workers that share players wait for
+each other and never deadlock. The order in which ratings were locked is the order of `ledger.entry_id`, which a rebuild
+follows.
 """
 
 from __future__ import annotations

@@ -18,6 +18,16 @@ join unnest($1::integer[], $2::text[]) b(pool_id, player_id) using (pool_id, pla
 order by r.rating_id
 for no key update of r;
 
+-- name: lock_newcomers
+-- Those of the batch's players whom the statement before did not find, because another worker recorded them while it
+-- waited for the others: what a statement finds is what was there when it began. Nobody is waited for here, since these
+-- come out of the global order; who is locked counts as not found, and the batch is tried again.
+select r.rating_id, r.pool_id, r.player_id, r.rating, r.version, r.games, r.wins, r.draws, r.losses, r.peak,
+       r.last_played_at, r.idle_steps, r.inactive, r.requalify, r.boost, r.restarted
+from ratings r
+join unnest($1::integer[], $2::text[]) b(pool_id, player_id) using (pool_id, player_id)
+for no key update of r skip locked;
+
 -- name: new_rating_ids
 select nextval(pg_get_serial_sequence('ratings', 'rating_id')) from generate_series(1, $1::integer);
 
