@@ -33,6 +33,7 @@ IDLE_RATE = 8.0
 """So few a second that each match meets an idle worker."""
 
 _SILENCE_S = 10.0  # with nothing new for so long, what is missing does not come any more
+_END_S = 1.0  # likewise, where as many came as there are at least
 _FIRST_S = 1.0  # of each load; left out, since the load before it is still felt
 _NS = 1e9
 
@@ -143,10 +144,13 @@ def _reader(settings: Settings) -> Any:
 
 
 def _read(reader: Any, count: int, seconds: float) -> list[tuple[int, str]]:
-    """Read so many changes; gives when each was seen and its match. Gives up when none comes for a while."""
+    """Read so many changes, and what comes after them: there may be more; gives when each was seen and its match.
+
+    Gives up when none comes for a while.
+    """
     raw: list[tuple[int, bytes]] = []
     last = time.monotonic() + seconds
-    while len(raw) < count and time.monotonic() < last + _SILENCE_S:
+    while time.monotonic() < last + (_SILENCE_S if len(raw) < count else _END_S):
         message = reader.poll(0.1)
         if message is not None and message.error() is None:
             raw.append((time.monotonic_ns(), message.value()))
