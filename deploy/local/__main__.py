@@ -48,9 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     up = actions.add_parser("up", help="start both and print their addresses; Ctrl-C stops them")
     for action in (run, up):
         action.add_argument("--data", type=Path, help="keep the data in this folder (default: a temporary one)")
-        action.add_argument(
-            "--large", action="store_true", help="servers for a load: a quarter of the memory, and 1 GB"
-        )
+        action.add_argument("--large", action="store_true", help="servers for a load (see Stack.large), not for tests")
     actions.add_parser("fetch", help="download what is missing, check it, and prepare for faster starts")
     actions.add_parser("lock", help="resolve Kafka's jars anew and write kafka.lock")
     return parser
