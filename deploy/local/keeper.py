@@ -26,6 +26,7 @@ from typing import Any
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _IPC_RMID = 0
+_SYS_PIDFD_OPEN = 434  # one number on all architectures, as for every system call since Linux 5.1
 _STRAY_SECONDS = 5.0
 _POLL_SECONDS = 0.005
 
@@ -59,8 +60,17 @@ def _watch(control: socket.socket) -> selectors.BaseSelector:
     watch.register(control, selectors.EVENT_READ)
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # a kernel or a sandbox without pidfds: the socket has to do
-            watch.register(os.pidfd_open(os.getppid()), selectors.EVENT_READ)
+            watch.register(_pidfd(os.getppid()), selectors.EVENT_READ)
     return watch
+
+
+def _pidfd(pid: int) -> int:
+    """`os.pidfd_open`, which interpreters that were built on an old Linux (uv's are) do not have."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor: int = libc.syscall(_SYS_PIDFD_OPEN, pid, 0)
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), "pidfd_open")
+    return descriptor
 
 
 class _Keeper:
