@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sysconfig
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,7 @@ def machine() -> dict[str, Any]:
         "memory_mb": int(memory) // 1024,
         "system": platform.platform(),
         "python": platform.python_version(),
+        "python_optimised": "--enable-optimizations" in str(sysconfig.get_config_var("CONFIG_ARGS")),
         "load_average_before": os.getloadavg(),
         "libraries": {name: metadata.version(name) for name in _LIBRARIES},
         "commit": _git("rev-parse", "HEAD"),

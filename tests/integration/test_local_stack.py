@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import select
 import signal
 import socket
 import subprocess
@@ -21,7 +22,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from deploy.local import Kafka, Postgres, Stack, StackError, postgres
-from deploy.local.keeper import _descendants
+from deploy.local.keeper import _descendants, _pidfd
 from deploy.local.ports import LOOPBACK, Port
 
 if TYPE_CHECKING:
@@ -256,6 +257,21 @@ def test_nothing_stays_when_the_parent_is_gone(number: signal.Signals, folder: P
     assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))
     assert not list(folder.iterdir())
     assert not shared_memory_of(family)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a system call of Linux")
+def test_a_process_is_watched_whatever_the_interpreter_offers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """uv's interpreters have no `os.pidfd_open`, and the servers did not start under them."""
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    with (
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE) as watched,  # noqa: S607 - ends with its input
+        open(_pidfd(watched.pid), "rb", buffering=0) as end,  # noqa: PTH123 - a descriptor
+    ):
+        assert select.select([end], [], [], 0)[0] == []
+        watched.kill()
+        assert select.select([end], [], [], 10)[0] == [end]
+    with pytest.raises(ProcessLookupError):
+        _pidfd(watched.pid)
 
 
 def shared_memory_of(pids: list[int]) -> set[str]:
