@@ -116,7 +116,13 @@ class Bench:
             def run(result: Result) -> throughput.Run:
                 records, template = prepared[result.note]
                 return throughput.measure(
-                    self._stack, result.contender, records, self._logs, template=template, warm_up=options.matches
+                    self._stack,
+                    result.contender,
+                    records,
+                    self._logs,
+                    template=template,
+                    warm_up=options.matches,
+                    settled=False,
                 )
 
             return self._in_turns(measured, run)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.benchmarks.contenders import contenders
+from tests.benchmarks.stream import MOST
+from tests.benchmarks.throughput import WARM_UP
 from tests.support.processes import ROOT
 
 _DEFAULT_OUT = ROOT / ".local" / "bench" / "result.json"
@@ -55,7 +57,7 @@ def parse(arguments: list[str] | None = None) -> Options:
     )
     add("--loads", type=_floats, default=(500.0, 2_000.0), help="matches a second, beside idle (default: 500,2000)")
     add("--growth", action="store_true", help="instead: the worker on tables that are large already")
-    add("--full", action="store_true", help="with --growth: up to 10^7 rows (many minutes, 10 GB of disk)")
+    add("--full", action="store_true", help="with --growth: up to 10^7 rows (many minutes, 30 GB of disk)")
     add("--workers", type=_ints, default=(), help="instead: so many workers on one database, such as 1,2,4")
     add("--profile", action="store_true", help="run the worker under cProfile; the .pstats lie beside the logs")
     given = parser.parse_args(arguments)
@@ -63,10 +65,14 @@ def parse(arguments: list[str] | None = None) -> Options:
     for name in given.only:
         if not contenders(batches, (name,)):
             parser.error(f"--only {name}: there are {', '.join(one.title for one in contenders(batches))}")
+    matches = given.matches or (20_000 if given.quick else 100_000)
+    most = (MOST - WARM_UP) // (2 if given.growth else 1)  # growth warms up with as many
+    if matches > most:
+        parser.error(f"--matches {matches}: at most {most}, or the first players are inactive by now")
     return Options(
         out=given.out,
         only=tuple(given.only),
-        matches=given.matches or (20_000 if given.quick else 100_000),
+        matches=matches,
         runs=given.runs or (1 if given.quick else 3),
         batches=batches,
         players=given.players,

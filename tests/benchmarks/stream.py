@@ -23,7 +23,7 @@ SEED = 20261101
 # Days ago, so that housekeeping, which goes by the clock, finds nobody inactive, and that no match is of the future.
 _LATEST_END = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(days=1)
 _STEP = timedelta(milliseconds=400)
-_MOST = timedelta(days=30) // _STEP
+MOST = timedelta(days=30) // _STEP
 _TAIL = 0.2  # the k-th most active player plays in proportion to (k + 3) ** (_TAIL - 1)
 _PLAY_ON = 0.35  # share of matches between a pair that has just played
 # A prime (Knuth's): spreads the active players over all player numbers, and so over the pages of a table.
@@ -66,8 +66,8 @@ def records(count: int, *, players: int, active: int | None = None, seed: int = 
     Raises:
         ValueError: So many would begin when their players are inactive by now.
     """
-    if count > _MOST:
-        raise ValueError(f"at most {_MOST:,} matches, one every {_STEP}, are recent enough")
+    if count > MOST:
+        raise ValueError(f"at most {MOST:,} matches, one every {_STEP}, are recent enough")
     policies = load_policies(None, ())
     made = []
     for match in _matches(count, players, active or players, seed):

@@ -13,8 +13,9 @@ import pytest
 from tests.benchmarks import facts, plot, stream
 from tests.benchmarks.contenders import EXACTLY_ONCE, FLOOR, SEQUENTIAL, contenders
 from tests.benchmarks.latency import Latency, percentile
+from tests.benchmarks.options import parse
 from tests.benchmarks.results import Result, Table
-from tests.benchmarks.throughput import Run
+from tests.benchmarks.throughput import WARM_UP, Run
 from worker.events import decode_match
 
 if TYPE_CHECKING:
@@ -98,3 +99,15 @@ def test_the_plot_is_well_formed(tmp_path: Path) -> None:
     drawn = ET.parse(tmp_path / "plot.svg").getroot()  # noqa: S314 - our own file
     bars = [one for one in drawn.iter() if one.tag.endswith("title")]
     assert len(bars) == len(results) + 1
+
+
+@pytest.mark.parametrize("more", [(), ("--growth",)], ids=["side-by-side", "growth"])
+def test_more_matches_than_are_recent_enough_are_refused(
+    more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command says how many there may be; one of growth makes twice as many."""
+    most = (stream.MOST - WARM_UP) // (2 if more else 1)
+    assert parse(["--matches", str(most), *more]).matches == most
+    with pytest.raises(SystemExit):
+        parse(["--matches", str(most + 1), *more])
+    assert f"--matches {most + 1}: at most {most}" in capsys.readouterr().err

@@ -60,10 +60,13 @@ def measure(
     reference: Settings | None = None,
     template: str | None = None,
     warm_up: int = WARM_UP,
+    settled: bool = True,
 ) -> Run:
-    """Time a contender over the records in an arena of its own; the first `warm_up` only warm it up."""
+    """Time a contender over the records in an arena of its own; see `measure_in`."""
     with arena(stack, contender.label, template=template, **contender.overrides) as settings:
-        return measure_in(stack, settings, contender, records, logs, reference=reference, warm_up=warm_up)
+        return measure_in(
+            stack, settings, contender, records, logs, reference=reference, warm_up=warm_up, settled=settled
+        )
 
 
 def measure_in(
@@ -75,11 +78,20 @@ def measure_in(
     *,
     reference: Settings | None = None,
     warm_up: int = WARM_UP,
+    settled: bool = True,
 ) -> Run:
     """Time a contender in an arena that is there already.
 
-    With a longer warm-up than the usual few matches, the servers go on from there as they are: with pages in memory,
-    and in the log since the last checkpoint.
+    Args:
+        stack: The servers.
+        settings: Of the arena.
+        contender: Who is timed.
+        records: What is sent.
+        logs: Where the contender's log goes.
+        reference: The arena of the run whose rows and records the floor writes again.
+        warm_up: The first so many records only warm it up.
+        settled: Whether the servers write down what the warm-up left before the clock starts. Otherwise they go on
+            from there as they are: with pages in memory, and in the log since the last checkpoint.
     """
     first, timed = records[:warm_up], records[warm_up:]
     kafka = watch(settings)
@@ -89,7 +101,7 @@ def measure_in(
             processes.warm_up(settings, kafka, first)
             gun = Gun(settings.kafka_bootstrap, settings.match_topic, timed)
             kafka.note_ends()
-            if warm_up == WARM_UP:
+            if settled:
                 settle(stack)
             resident = [processes.resident_mb()]
             stages, servers, own = processes.stages(), stack.cpu(), processes.cpu()

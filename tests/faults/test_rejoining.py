@@ -6,25 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from aiokafka.errors import GroupAuthorizationFailedError, UnknownError
-from prometheus_client import CollectorRegistry
 
+from tests.support.sources import unclaimed
 from tests.support.waiting import until
-from worker.ops.metrics import Metrics
 from worker.stream.errors import StreamAwayError, StreamSetupError
-from worker.stream.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tests.support.places import ProxiedServers
-
-
-async def _take(_partitions: Iterable[tuple[str, int]]) -> None:
-    pass
-
-
-async def _release() -> None:
-    pass
 
 
 @pytest.mark.parametrize(
@@ -37,7 +25,7 @@ async def test_a_fault_while_the_group_is_joined_again(
 ) -> None:
     """aiokafka joins no more until somebody asks what went wrong; so it is asked also where no partition is held."""
     settings = await servers.prepare(f"rejoining_{told.__name__.lower()}")
-    source = Source(settings, Metrics(CollectorRegistry()), take=_take, release=_release)
+    source = unclaimed(settings)
     await source.start()
     try:
         await until(lambda: len(source.consumer.assignment()) > 0, 60)

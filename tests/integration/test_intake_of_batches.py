@@ -5,31 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aiokafka import TopicPartition
-from prometheus_client import CollectorRegistry
 
 from tests.support.kafka import Raw, produce
+from tests.support.sources import unclaimed
 from tests.support.waiting import until
-from worker.ops.metrics import Metrics
 from worker.stream import source as module
-from worker.stream.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import pytest
 
     from worker.settings import Settings
     from worker.stream.batch import Batch
 
 _LONG_MS = 60_000
-
-
-async def _take(_partitions: Iterable[tuple[str, int]]) -> None:
-    pass
-
-
-async def _release() -> None:
-    pass
 
 
 def _values(batch: Batch | None) -> list[bytes | None]:
@@ -42,7 +30,7 @@ async def test_what_came_while_a_batch_was_worked_on_is_all_in_the_next(
     """Also what came after aiokafka had fetched the first of it, and fetched no more until that is taken."""
     monkeypatch.setattr(module, "_SINCE_MS", _LONG_MS)  # however slow the machine is
     settings = settings.model_copy(update={"batch_max_wait_ms": _LONG_MS})
-    source = Source(settings, Metrics(CollectorRegistry()), take=_take, release=_release)
+    source = unclaimed(settings)
     await source.start()
     try:
         await until(lambda: len(source.consumer.assignment()) > 0, 60)
