@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 from prometheus_client import CollectorRegistry
 
-from worker import __version__, memory
+from worker import __version__
 from worker.housekeeping.housekeeper import Housekeeper
 from worker.housekeeping.integrity import Integrity
 from worker.housekeeping.sanity import Audit, Figures
@@ -123,8 +123,6 @@ class Worker:
         self._task = asyncio.current_task()
         client.overlook_told_faults(asyncio.get_running_loop())
         coordinator_log.install()
-        memory.keep_the_heap_whole()
-        memory.spare_the_collector()
         _log.info("starting", version=__version__, instance=settings.instance_id, delivery=settings.delivery.value)
         try:
             async with self.http:

@@ -6,6 +6,7 @@ import os
 
 import structlog
 
+from worker import memory
 from worker.cli.exits import service
 from worker.cli.running import policies_of, run
 from worker.cli.worker_faults import worker_faults
@@ -42,6 +43,9 @@ async def _work(settings: Settings) -> None:
     with worker_faults():
         worker = Worker(settings, policies)
         worker.install_signals()
+        # Here, where the process is the worker's: both are for all that runs in it.
+        memory.keep_the_heap_whole()
+        memory.spare_the_collector()
         await worker.run()
 
 

@@ -91,7 +91,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any], Reject, str]] = {
         PLAYER_SANCTIONED,
         {"ends_at": "2027-02-29T00:00:00Z"},
         Reject.BAD_TIME,
-        "$.ends_at is '2027-02-29T00:00:00Z': day is out of range for month; it must be",
+        "$.ends_at is '2027-02-29T00:00:00Z': day ",
     ),
     "an end that is a number": (PLAYER_SANCTIONED, {"ends_at": 5}, Reject.BAD_TIME, "$.ends_at is 5"),
     "an end that never comes": (PLAYER_SANCTIONED, {"ends_at": ""}, Reject.BAD_TIME, "or null"),
