@@ -4,9 +4,9 @@
 -- name: known_matches
 -- Those of the batch's matches that are recorded already.
 select m.match_id, s.topic, m.source_partition, m.source_offset, m.digest
-from matches m
-join sources s using (source_id)
-where m.match_id = any($1::text[]);
+from unnest($1::text[]) b(match_id)
+join matches m using (match_id)
+join sources s using (source_id);
 
 -- name: lock_ratings
 -- The batch's players, locked in one global order (rating_id), so that two workers never deadlock. NO KEY UPDATE:
@@ -87,5 +87,5 @@ join ledger l on l.rating_id in (m.lo_rating_id, m.hi_rating_id)
 join ratings r on r.rating_id = l.rating_id
 left join ratings o on o.rating_id = l.opponent_rating_id
 join pools p on p.pool_id = r.pool_id
-where m.match_id = any($1::text[])
+where m.match_id in (select unnest($1::text[]))
 order by l.entry_id;

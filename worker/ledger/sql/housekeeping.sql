@@ -35,7 +35,7 @@ join unnest($1::text[], $2::text[]) b(kind, key) using (kind, key)
 order by notice_id;
 
 -- name: known_notices
-select key from notices where kind = $1 and key = any($2::text[]);
+select key from notices where kind = $1 and key in (select unnest($2::text[]));
 
 -- name: last_rating
 select coalesce(max(rating_id), 0) from ratings;

@@ -112,5 +112,5 @@ select name, version, digest, registered_at from policies order by name, version
 -- What became of given matches, by the reason where they were not rated.
 select coalesce(unrated_reason, '') as unrated_reason, count(*) as matches
 from matches
-where match_id = any($1::text[])
+where match_id in (select unnest($1::text[]))
 group by 1;

@@ -27,7 +27,7 @@ order by n.notice_id desc
 limit $4;
 
 -- name: published
-select key, recorded_at from notices where kind = $1 and key = any($2::text[]);
+select key, recorded_at from notices where kind = $1 and key in (select unnest($2::text[]));
 
 -- name: version_now
 select version from ratings where rating_id = $1;

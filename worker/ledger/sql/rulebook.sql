@@ -4,7 +4,7 @@
 select e.event_id, s.topic, e.source_partition, e.source_offset, e.digest, e.changes
 from events e
 join sources s using (source_id)
-where e.event_id = any($1::text[]);
+where e.event_id in (select unnest($1::text[]));
 
 -- name: entries
 -- Ledger entries by their keys, for publishing again.
@@ -17,7 +17,8 @@ left join ratings o on o.rating_id = l.opponent_rating_id
 order by l.entry_id;
 
 -- name: notices_of
-select kind, key, subject, body, occurred_at, origin from notices where origin = any($1::text[]) order by notice_id;
+select kind, key, subject, body, occurred_at, origin
+from notices where origin in (select unnest($1::text[])) order by notice_id;
 
 -- name: recorded_matches
 select m.match_id, p.name as pool, lo.player_id as lo_player, hi.player_id as hi_player, m.lo_score, m.attributes,
@@ -26,11 +27,11 @@ from matches m
 join ratings lo on lo.rating_id = m.lo_rating_id
 join ratings hi on hi.rating_id = m.hi_rating_id
 join pools p on p.pool_id = lo.pool_id
-where m.match_id = any($1::text[]);
+where m.match_id in (select unnest($1::text[]));
 
 -- name: waiting_voids
 select e.body from waiting_voids w join events e on e.event_id = 'void:' || w.match_id
-where w.match_id = any($1::text[]);
+where w.match_id in (select unnest($1::text[]));
 
 -- name: lock_verdicts
 -- A sanction and its lift meet at their player, though two workers may have them at the same time: no row is there to
@@ -40,10 +41,10 @@ from (select player_id from unnest($1::text[]) b(player_id) order by 1) b;
 
 -- name: sanctions_of
 select sanction_id, player_id, kind, starts_at, ends_at, pool, why, decided_by, lifted_at, taken
-from sanctions where player_id = any($1::text[]) order by sanction_id;
+from sanctions where player_id in (select unnest($1::text[])) order by sanction_id;
 
 -- name: waiting_lifts
-select body from events where event_id = any($1::text[]);
+select body from events where event_id in (select unnest($1::text[]));
 
 -- name: pools_played
 -- In which pools players have a rating.
@@ -57,16 +58,16 @@ join ratings r on r.pool_id = p.pool_id and r.player_id = b.player_id;
 select t.one ->> 0 as pool, s.player_id
 from sanctions s
 cross join jsonb_array_elements(s.taken) t(one)
-where s.sanction_id = any($1::text[]);
+where s.sanction_id in (select unnest($1::text[]));
 
 -- name: void_matches
-update matches set voided = true where match_id = any($1::text[]);
+update matches set voided = true where match_id in (select unnest($1::text[]));
 
 -- name: add_waiting_voids
 insert into waiting_voids (match_id) select * from unnest($1::text[]) order by 1;
 
 -- name: end_waiting_voids
-delete from waiting_voids where match_id = any($1::text[]);
+delete from waiting_voids where match_id in (select unnest($1::text[]));
 
 -- name: lift_sanctions
 update sanctions s
@@ -89,7 +90,7 @@ returning kind, key;
 select t.tournament_id, t.pool, t.closed_at, e.player_id, e.refused
 from tournaments t
 left join entries e on e.tournament_id = t.tournament_id and e.refused is not null
-where t.tournament_id = any($1::text[]);
+where t.tournament_id in (select unnest($1::text[]));
 
 -- name: best_ratings
 -- The best rating of a time, the one that it began with included, of the players who moved in it.
@@ -97,7 +98,7 @@ select r.player_id, greatest(max(l.before), max(l.after))
 from pools p
 join ratings r using (pool_id)
 join ledger l using (rating_id)
-where p.name = $1 and r.player_id = any($2::text[]) and l.occurred_at between $3 and $4
+where p.name = $1 and r.player_id in (select unnest($2::text[])) and l.occurred_at between $3 and $4
 group by r.player_id;
 
 -- name: keep_tournament

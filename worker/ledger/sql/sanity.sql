@@ -23,7 +23,8 @@ select
 from looked_at;
 
 -- name: players
-select p.name as pool, r.player_id from ratings r join pools p using (pool_id) where r.rating_id = any($1::bigint[]);
+select p.name as pool, r.player_id
+from ratings r join pools p using (pool_id) where r.rating_id in (select unnest($1::bigint[]));
 
 -- name: pages_of_ratings
 select pg_relation_size('ratings') / current_setting('block_size')::bigint;

@@ -37,7 +37,7 @@ from matches m
 left join ratings lo on lo.rating_id = m.lo_rating_id
 left join ratings hi on hi.rating_id = m.hi_rating_id
 left join pools p on p.pool_id = lo.pool_id
-where m.match_id = any($1::text[]);
+where m.match_id in (select unnest($1::text[]));
 
 -- name: matches
 -- Every match, in no order.
@@ -65,10 +65,10 @@ join matches m on m.lo_rating_id = b.lo and m.hi_rating_id = b.hi
 select event_id, kind, source_id, source_partition, source_offset, digest, body, changes from events;
 
 -- name: events_of
-select event_id, body, changes from events where event_id = any($1::text[]);
+select event_id, body, changes from events where event_id in (select unnest($1::text[]));
 
 -- name: waiting_voids_of
-select match_id from waiting_voids where match_id = any($1::text[]);
+select match_id from waiting_voids where match_id in (select unnest($1::text[]));
 
 -- name: waiting_voids
 select match_id from waiting_voids;
@@ -79,10 +79,10 @@ from sanctions;
 
 -- name: sanctions_of
 select sanction_id, player_id, kind, starts_at, ends_at, pool, why, decided_by, lifted_at, lifted_why, lifted_by, taken
-from sanctions where sanction_id = any($1::text[]);
+from sanctions where sanction_id in (select unnest($1::text[]));
 
 -- name: sanctions_of_players
-select player_id, kind, starts_at, ends_at, pool from sanctions where player_id = any($1::text[]);
+select player_id, kind, starts_at, ends_at, pool from sanctions where player_id in (select unnest($1::text[]));
 
 -- name: refused_entries
 select e.tournament_id, e.player_id
@@ -93,7 +93,7 @@ where e.refused is not null;
 -- name: players_of
 select r.rating_id, p.name as pool, r.player_id, r.pool_id
 from ratings r join pools p using (pool_id)
-where r.rating_id = any($1::bigint[]);
+where r.rating_id in (select unnest($1::bigint[]));
 
 -- name: ratings
 -- Every player of every pool, in no order.
