@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -17,7 +17,7 @@ from tests.benchmarks.results import Result, Table
 from tests.benchmarks.running import RunFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tests.benchmarks.stream import Record
     from worker.settings import Settings
@@ -80,10 +80,7 @@ class Bench:
             # What it wrote is what the floor writes; where there is no floor, a few matches are enough.
             written = records if any(one.contender.needs_reference for one in measured) else records[:_WARM_UP]
             throughput.measure_in(self._stack, reference, first, written, self._logs)
-            for number in range(options.runs):
-                for result in measured:
-                    self._say(f"run {number + 1} of {options.runs}: {result.contender.title}")
-                    result.runs.append(self._run(result.contender, records, reference))
+            self._in_turns(measured, lambda result: self._run(result.contender, records, reference))
         if options.latency:
             for result in measured:
                 self._measure_latency(result, records)
@@ -127,9 +124,10 @@ class Bench:
 
             return self._in_turns(measured, run)
 
-    def _in_turns(self, measured: list[Result], run: Any) -> list[Result]:
+    def _in_turns(self, measured: list[Result], run: Callable[[Result], throughput.Run]) -> list[Result]:
         for number in range(self._options.runs):
-            for result in measured:
+            # There and back: nobody comes last in each turn, when the servers have the most behind them.
+            for result in reversed(measured) if number % 2 else measured:
                 self._say(f"run {number + 1} of {self._options.runs}: {result.contender.title}{result.note}")
                 result.runs.append(run(result))
         return measured

@@ -13,6 +13,7 @@ from worker.futures import retrieve
 from worker.ledger import sql
 from worker.ledger.connecting import setup_advice
 from worker.ledger.errors import PASSING_FAULTS, SETUP_FAULTS, LedgerSetupError
+from worker.ledger.plans import plan_anew
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -57,6 +58,7 @@ class Connections:
     async def _acquired(self) -> AsyncIterator[PoolConnectionProxy[Any]]:
         connection = await self.pool.acquire(timeout=self._acquire_timeout_s)
         try:
+            await plan_anew(connection)  # not in the pool's `setup`: asyncpg would wait there for a server that hangs
             yield connection
         except asyncpg.ReadOnlySQLTransactionError:
             # A fail-over left us with the server that is no longer the primary: the next try connects anew.

@@ -14,7 +14,7 @@ from worker.ledger.acquiring import Connections, transaction
 from worker.ledger.claims import Claims, hold
 from worker.ledger.connecting import advice, check_files, setup_advice
 from worker.ledger.errors import SETUP_FAULTS, LedgerSetupError
-from worker.ledger.plans import PlanningConnection, plan_anew
+from worker.ledger.plans import PlanningConnection
 from worker.ledger.references import References
 from worker.ledger.revision import head_revision
 from worker.ledger.transaction import BatchTransaction
@@ -137,7 +137,6 @@ async def open_pool(settings: Settings) -> asyncpg.Pool[Any]:
             command_timeout=settings.statement_timeout_ms / 1000 + 5,
             connection_class=PlanningConnection,
             init=set_codecs,
-            setup=plan_anew,
             # A connection is given back as it was taken, so asyncpg need not ask Postgres to make it so, in the middle
             # of each batch; and it stays, with its prepared statements.
             reset=_as_it_is,

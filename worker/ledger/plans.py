@@ -38,5 +38,5 @@ class PlanningConnection(asyncpg.Connection):
 
 
 async def plan_anew(connection: PoolConnectionProxy[Any]) -> None:
-    """Let a connection that is taken from the pool plan anew where that is due: the pool's `setup`."""
+    """Let a connection that was just taken from the pool plan anew where that is due; raises as its method does."""
     await connection.plan_anew()  # type: ignore[attr-defined]  # a proxy that passes on what it has not itself
